@@ -6,7 +6,8 @@ import { shellWord } from '../../system/shell-word.ts'
 import type { Invocation } from '../cli.ts'
 import { connect, disconnect, projectDirectory } from '../connect/connect.ts'
 import { noWorkTree, workTreeAround } from '../connect/git.ts'
-import { fileLines, gitLines, printPatch, summaryOf } from '../connect/told.ts'
+import { EXIT } from '../../contracts/exit-codes.ts'
+import { fileLines, gitLines, isLeft, leftLines, printPatch, summaryOf } from '../connect/told.ts'
 
 interface Options {
   persona?: string
@@ -47,12 +48,14 @@ export async function runDisconnectGit(invocation: Invocation, options: Options)
   const { print = false } = options
   const outcome = await disconnect(invocation, { client: 'git', project, print }, async () => {})
   if (print) return printPatch(invocation, outcome)
+  if (isLeft(outcome)) cli.exitWith(EXIT.failed)
   await out.result({ ...summaryOf(outcome), client: 'git', project }, () =>
     [
       outcome.connection === null
         ? `git in ${project} is not connected; nothing was changed.`
         : `git tells turnbell of commits in ${project} no more.`,
       ...fileLines(outcome),
+      ...leftLines(outcome),
     ].join('\n'),
   )
 }

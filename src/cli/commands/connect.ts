@@ -1,15 +1,17 @@
 /** `turnbell connect|disconnect`: a client that a person starts by its own name, wired to a persona. */
 import { Argument, type Command } from 'commander'
 import * as z from 'zod'
-import { clientProgram, withoutOuterSession } from '../../system/clients.ts'
 import { shellWord } from '../../system/shell-word.ts'
 import { hookCommand, HOOK_EVENTS } from '../connect/codex.ts'
-import { distrustHooks, trustHooks } from '../connect/codex-trust.ts'
+import { trustHooks } from '../connect/codex-trust.ts'
 import { connect, disconnect, projectDirectory, rememberTrust } from '../connect/connect.ts'
 import { hooksSwitchedOff } from '../connect/hook-policy.ts'
 import { placeOf } from '../connect/place.ts'
 import { Connectable, connectionsIn, type ClientConnection, type Connection } from '../connect/record.ts'
-import { fileLines, gitLines, printPatch, summaryOf } from '../connect/told.ts'
+import { EXIT } from '../../contracts/exit-codes.ts'
+import { describeDisconnected, disconnectAll } from '../connect/disconnect-all.ts'
+import { codexAt, takeTrustBack } from '../connect/take-trust-back.ts'
+import { fileLines, gitLines, isLeft, leftLines, printPatch, summaryOf } from '../connect/told.ts'
 import { runConnectGit, runDisconnectGit } from './connect-git.ts'
 import { TurnbellError } from '../../contracts/errors.ts'
 import { Identity, type ClientKind } from '../../contracts/ids.ts'
@@ -27,7 +29,7 @@ interface Options {
 }
 
 export function registerConnect(program: Command, cli: Cli): void {
-  const client = () => new Argument('<client>', 'the client, or git').choices(Connectable.options)
+  const client = (name = '<client>') => new Argument(name, 'the client, or git').choices(Connectable.options)
 
   const connecting = program
     .command('connect')
@@ -56,13 +58,27 @@ export function registerConnect(program: Command, cli: Cli): void {
   const disconnecting = program
     .command('disconnect')
     .description('take back exactly what connect wrote')
-    .addArgument(client())
+    .addArgument(client('[client]'))
     .option('--persona <name>', 'only if it acts for this one', parseIdentity)
     .option('--project <dir>', 'the project (the current directory)')
+    .option('--all', 'everything that this home has connected, in every project')
     .option('--print', 'only show what would be taken out, as a diff')
-    .addHelpText('after', examples([['turnbell disconnect codex --project ~/code/shop', '']]))
-  disconnecting.action((kind: Connectable, options: Options) => {
+    .addHelpText(
+      'after',
+      examples([
+        ['turnbell disconnect codex --project ~/code/shop', ''],
+        ['turnbell disconnect --all', 'also where the project is gone'],
+      ]),
+    )
+  disconnecting.action((kind: Connectable | undefined, options: Options & { all?: boolean }) => {
     const invocation = invocationOf(cli, disconnecting)
+    if (options.all === true) return runDisconnectAll(invocation, kind, options)
+    if (kind === undefined) {
+      throw new TurnbellError('usage_invalid', {
+        detail: `Name what is to be disconnected: ${Connectable.options.join(', ')}, or --all.`,
+        hint: 'See `turnbell disconnect --help`.',
+      })
+    }
     return kind === 'git' ? runDisconnectGit(invocation, options) : runDisconnect(invocation, kind, options)
   })
 }
@@ -171,6 +187,7 @@ async function runDisconnect(
     takeTrustBack(invocation, connection),
   )
   if (print) return printPatch(invocation, outcome)
+  if (isLeft(outcome)) cli.exitWith(EXIT.failed)
   await out.result({ ...summaryOf(outcome), client, project }, () =>
     [
       outcome.connection === null
@@ -183,8 +200,26 @@ async function runDisconnect(
       ...outcome.plan.files
         .filter(({ change, recorded }) => change === 'kept' && recorded === null)
         .map(({ file }) => `${file} was edited since and stays; remove it by hand if you do not want it.`),
+      ...leftLines(outcome),
     ].join('\n'),
   )
+}
+
+/** One that cannot be taken back keeps none of the others from it. */
+async function runDisconnectAll(
+  invocation: Invocation,
+  client: Connectable | undefined,
+  { persona, project, print = false }: Options,
+): Promise<void> {
+  if (client !== undefined || persona !== undefined || project !== undefined || print) {
+    throw new TurnbellError('usage_invalid', {
+      detail: '--all takes no client, and neither --persona, --project nor --print.',
+      hint: '`turnbell doctor` lists what is connected.',
+    })
+  }
+  const result = await disconnectAll(invocation)
+  if (!result.ok) invocation.cli.exitWith(EXIT.failed)
+  await invocation.out.result(result, () => describeDisconnected(result))
 }
 
 /** Trust is given on a person's behalf: only when the person says so, and told. */
@@ -203,26 +238,6 @@ async function trust(invocation: Invocation, connection: ClientConnection): Prom
   )
   await rememberTrust(invocation, connection, given)
   return trusted
-}
-
-/** A Codex that is gone, or does not answer, must not keep a person connected: what stays is told by name. */
-async function takeTrustBack(invocation: Invocation, { trusted_hooks }: Connection): Promise<void> {
-  if (trusted_hooks.length === 0) return
-  try {
-    // The project may be gone; any directory will do.
-    await distrustHooks(codexAt(invocation, invocation.home.root), trusted_hooks)
-  } catch (error) {
-    if (!(error instanceof TurnbellError)) throw error
-    const keys = trusted_hooks.map((key) => `  hooks.state.${JSON.stringify(key)}`).join('\n')
-    invocation.out.note(
-      `Codex could not be told to forget its trust (${error.message}). Take these out of its config.toml by hand:\n${keys}`,
-    )
-  }
-}
-
-function codexAt({ home, config, cli }: Invocation, project: string) {
-  const codex = clientProgram('codex', { home, config: config(), env: cli.env })
-  return { codex, env: withoutOuterSession(cli.env), clock: cli.clock, project }
 }
 
 function adviceFor(

@@ -129,7 +129,11 @@ export async function disconnect(
     if (actsForAnother(old, persona)) {
       throw isAnothers(old, `Say --persona ${old.persona}, or leave it out, where that is to end.`)
     }
-    const others = connections.all().filter((other) => other.client !== client || other.project !== project)
+    // One that cannot be read keeps no other from being taken back.
+    const others = connections
+      .each()
+      .filter((other) => !(other instanceof TurnbellError))
+      .filter((other) => other.client !== client || other.project !== project)
     let plan = planDisconnect(old, others)
     if (!print) {
       await beforehand(old)
@@ -138,7 +142,9 @@ export async function disconnect(
       write(plan)
       handOver(connections, old, others)
       removeEmpty(directoriesOf(old))
-      connections.forget(old)
+      const files = plan.files.flatMap(({ left, recorded }) => (left === undefined ? [] : (recorded ?? [])))
+      if (files.length > 0) connections.keep({ ...old, files, trusted_hooks: [] })
+      else connections.forget(old)
       if (!others.some((other) => other.project === project)) setWiredHome(invocation.cli.env, project, null)
     }
     return { plan, patch: patchOf(plan), connection: old, git: NOTHING_SEEN }

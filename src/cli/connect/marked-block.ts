@@ -50,12 +50,45 @@ export function blockIn(file: string, text: string, marks: Marks): string | null
 /** The text without the block and without the empty line that set it off. */
 export function withoutBlock(file: string, text: string, marks: Marks): string {
   const found = find(file, text, marks)
-  if (found === null) return text
-  const head = text.slice(0, found.open)
-  const tail = text.slice(lineEnd(text, found.close))
+  return found === null ? text : withoutLines(text, found.open, lineEnd(text, found.close))
+}
+
+/**
+ * The same for a block that lost one or both of its marks: the remaining mark and the lines of the body go, in whatever
+ * part of the text they are. A body that was edited is left alone.
+ */
+export function withoutBody(text: string, marks: Marks, body: string): string {
+  let rest = text
+  for (const mark of [marks.open, marks.close]) {
+    const at = lineOf(rest, mark, 0)
+    if (at !== null) rest = withoutLines(rest, at, lineEnd(rest, at))
+  }
+  const lines = body.trimEnd().replaceAll('\n', endOfLine(rest))
+  const at = lines === '' ? -1 : rest.indexOf(lines)
+  const whole = at !== -1 && lineStart(rest, at) === at && isLineEnd(rest, at + lines.length)
+  return whole ? withoutLines(rest, at, lineEnd(rest, at + lines.length)) : rest
+}
+
+/** The text without the section below a Markdown heading, up to the next heading of its level or above. */
+export function withoutSection(text: string, heading: string): string {
+  const at = lineOf(text, heading, 0)
+  if (at === null) return text
+  const level = /^#+/.exec(heading)?.[0].length ?? 1
+  const next = new RegExp(`^#{1,${level}} `, 'm')
+  const from = lineEnd(text, at)
+  const found = next.exec(text.slice(from))
+  return withoutLines(text, at, found === null ? text.length : from + found.index)
+}
+
+/** Without whole lines, and without the empty line before them where none is needed any more. */
+export function withoutLines(text: string, from: number, to: number): string {
+  const head = text.slice(0, from)
+  const tail = text.slice(to)
   const gap = isBlank(tail) || /^\r?\n/.test(tail) ? (/\n(\r?\n)$/.exec(head)?.[1]?.length ?? 0) : 0
   return head.slice(0, head.length - gap) + tail
 }
+
+const isLineEnd = (text: string, at: number) => at === text.length || /^\r?\n/.test(text.slice(at, at + 2))
 
 function find(file: string, text: string, marks: Marks) {
   const open = lineOf(text, marks.open, 0)
@@ -69,7 +102,7 @@ function find(file: string, text: string, marks: Marks) {
 }
 
 /** Where the line begins that says exactly this. */
-function lineOf(text: string, line: string, from: number): number | null {
+export function lineOf(text: string, line: string, from: number): number | null {
   for (let at = text.indexOf(line, from); at !== -1; at = text.indexOf(line, at + 1)) {
     const whole = text.slice(lineStart(text, at), lineEnd(text, at)).trim()
     if (whole === line || whole === `\uFEFF${line}`) return lineStart(text, at)

@@ -2,12 +2,14 @@
 import { createTwoFilesPatch } from 'diff'
 import { missingDirectories, readFile, realFile, sha256, type Change } from './files.ts'
 import type { Connection, RecordedFile } from './record.ts'
-import { holds, isHollow, put, take, type Wanted } from './wanted.ts'
+import { holds, isHollow, leftOf, put, take, type Wanted } from './wanted.ts'
 
 export interface PlannedFile extends Change {
   change: 'created' | 'changed' | 'unchanged' | 'restored' | 'removed' | 'kept'
   /** Null where nothing of ours is in the file. */
   recorded: RecordedFile | null
+  /** What of ours still acts in it after a disconnect, and has to be removed by hand. */
+  left?: string
 }
 
 export interface Plan {
@@ -114,6 +116,8 @@ function disconnectedFile(recorded: RecordedFile): PlannedFile {
   const after = created && rest !== before && isHollow(file, rest, written) ? null : rest
   const mine = written.splices.length > 0 && after === before
   const change = after === null ? 'removed' : mine && written.form === 'whole' ? 'kept' : 'restored'
+  const left = after === null ? null : leftOf(file, after, written)
+  if (left !== null) return { file, before, after, change: 'kept', recorded, left }
   return {
     file,
     before,

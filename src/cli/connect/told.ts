@@ -15,7 +15,10 @@ export function summaryOf({ plan, connection, git }: Outcome) {
   return {
     ...(connection === null ? {} : subjectOf(connection)),
     changed: plan.changed,
-    files: plan.files.map(({ file, change }) => ({ file, change })),
+    files: plan.files.map(({ file, change, left }) => ({
+      ...{ file, change },
+      ...(left === undefined ? {} : { left }),
+    })),
     tracked: git.tracked,
     with_paths: git.with_paths,
   }
@@ -43,3 +46,12 @@ export function gitLines({ git }: Outcome): string[] {
     ...loose.map((file) => `${file} holds paths of this machine: keep it out of git.`),
   ]
 }
+
+/** What a disconnect could not take out, and how to. */
+export function leftLines({ plan }: Outcome): string[] {
+  return plan.files.flatMap(({ file, left }) =>
+    left === undefined ? [] : [`Still there: ${file}: ${left}. Remove it by hand, then disconnect again.`],
+  )
+}
+
+export const isLeft = ({ plan }: Outcome) => plan.files.some(({ left }) => left !== undefined)

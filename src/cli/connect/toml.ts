@@ -2,7 +2,7 @@
 import { isDeepStrictEqual } from 'node:util'
 import { parse, TomlError } from 'smol-toml'
 import { TurnbellError } from '../../contracts/errors.ts'
-import { blockIn, putBlock, HASH_MARKS, withoutBlock } from './marked-block.ts'
+import { blockIn, putBlock, HASH_MARKS, lineOf, withoutBlock } from './marked-block.ts'
 import type { Draft } from './splices.ts'
 import { isTaken } from './taken.ts'
 import { indentAt, lineEnd, placeOf, withoutMark } from './text.ts'
@@ -57,12 +57,12 @@ function beginOf(text: string, key: string): number {
 
 export function holdsTable(file: string, text: string, { body }: Table): boolean {
   parsed(file, text)
-  return blockIn(file, text, HASH_MARKS) === body.trimEnd()
+  return isMarked(text) && blockIn(file, text, HASH_MARKS) === body.trimEnd()
 }
 
 /** @throws `config_invalid` where lines that a person added behind the block would change their meaning. */
 export function takeTable(file: string, text: string, at: readonly string[]): string {
-  const rest = withoutBlock(file, text, HASH_MARKS)
+  const rest = isMarked(text) ? withoutBlock(file, text, HASH_MARKS) : withoutTables(text, at)
   if (rest === text) return text
   const expected = without(parsed(file, text), at)
   const found = parsed(file, rest)
@@ -71,6 +71,41 @@ export function takeTable(file: string, text: string, at: readonly string[]): st
     detail: `${file}: what stands behind turnbell's block would mean something else without it`,
     hint: 'Move those lines above the block, or give them a [table] line of their own; then try again.',
   })
+}
+
+/** False where a mark is missing: the tables are found by their names then. */
+const isMarked = (text: string) => Object.values(HASH_MARKS).every((mark) => lineOf(text, mark, 0) !== null)
+
+/** The text without the tables at this key and below it, each with the lines up to the next table. */
+function withoutTables(text: string, at: readonly string[]): string {
+  let rest = ''
+  let inside = false
+  for (let from = 0; from < text.length; from = lineEnd(text, from)) {
+    const line = text.slice(from, lineEnd(text, from))
+    const key = tableIn(line)
+    if (key !== null) inside = at.every((name, index) => key[index] === name)
+    if (!inside && !Object.values(HASH_MARKS).includes(line.trim())) rest += line
+  }
+  return rest === text ? text : rest.replace(/\n\r?\n$/, '\n')
+}
+
+/** The key of a line that begins a table. */
+function tableIn(line: string): string[] | null {
+  const known = /^\s*\[/.test(line) ? tryParse(line) : null
+  if (known === null) return null
+  const key: string[] = []
+  for (let at: unknown = known; ;) {
+    const [name] = isMap(at) ? Object.keys(at) : []
+    if (name === undefined) return key
+    key.push(name)
+    at = (at as Record<string, unknown>)[name]
+  }
+}
+
+/** Whether a table stands at this key. */
+export function hasTable(file: string, text: string, [outer = '', inner = '']: readonly string[]): boolean {
+  const group = parsed(file, text)[outer]
+  return isMap(group) && Object.hasOwn(group, inner)
 }
 
 /** The group itself may go with its last table, or stand there by a line of its own. */

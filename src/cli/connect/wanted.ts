@@ -1,12 +1,23 @@
 /** What a client needs in one file, in the five forms that such files have, and how each form is written. */
 import * as z from 'zod'
 import { Entry, holdsEntries, isHollowFile, putEntries, requireStrictJson, takeEntries } from './jsonc.ts'
-import { blockIn, HASH_MARKS, MARKDOWN_MARKS, putBlock, withoutBlock } from './marked-block.ts'
+import {
+  blockIn,
+  HASH_MARKS,
+  lineOf,
+  MARKDOWN_MARKS,
+  putBlock,
+  withoutBlock,
+  withoutBody,
+  withoutSection,
+  type Marks,
+} from './marked-block.ts'
+import { SECTION } from './section.ts'
 import { isHollowScript, putScript } from './script.ts'
 import { Draft, Splice, unspliced } from './splices.ts'
 import { isTakenFile } from './taken.ts'
 import { isBlank } from './text.ts'
-import { holdsTable, putTable, takeTable } from './toml.ts'
+import { hasTable, holdsTable, putTable, takeTable } from './toml.ts'
 
 export type Wanted =
   /** `head` stands in front of the entries where there was no such file. */
@@ -83,9 +94,11 @@ export function holds(wanted: Wanted, text: string): boolean {
     case 'toml':
       return holdsTable(wanted.file, text, wanted)
     case 'markdown':
-      return blockIn(wanted.file, text, MARKDOWN_MARKS) === wanted.body.trimEnd()
+      return (
+        isMarked(text, MARKDOWN_MARKS) && blockIn(wanted.file, text, MARKDOWN_MARKS) === wanted.body.trimEnd()
+      )
     case 'script':
-      return blockIn(wanted.file, text, HASH_MARKS) === wanted.body.trimEnd()
+      return isMarked(text, HASH_MARKS) && blockIn(wanted.file, text, HASH_MARKS) === wanted.body.trimEnd()
     case 'whole':
       return text === wanted.body
   }
@@ -104,13 +117,51 @@ export function take(file: string, text: string, written: Written, untouched: bo
       return takeEntries(file, text, written)
     case 'toml':
       return takeTable(file, text, written.at)
-    case 'markdown':
-      return withoutBlock(file, text, MARKDOWN_MARKS)
+    case 'markdown': {
+      if (isMarked(text, MARKDOWN_MARKS)) return withoutBlock(file, text, MARKDOWN_MARKS)
+      return withoutSection(withoutBody(text, MARKDOWN_MARKS, bodyOf(written, MARKDOWN_MARKS)), SECTION)
+    }
     case 'script':
-      return withoutBlock(file, text, HASH_MARKS)
+      if (isMarked(text, HASH_MARKS)) return withoutBlock(file, text, HASH_MARKS)
+      return withoutBody(text, HASH_MARKS, bodyOf(written, HASH_MARKS))
     case 'whole':
       return text
   }
+}
+
+/** The line of a script that calls turnbell, also as somebody has changed it. */
+const CALL = /^.*turnbell.* hook post-commit.*$/m
+/** What of an entry of ours acts, wherever it is by now. */
+const ACTS =
+  /turnbell(?:\.[cm]?js)?['\\" ]+hook |adapters\/opencode\/plugin\.js|"turnbell@turnbell"\s*:\s*true/
+
+/** What still acts of what was written, once it was taken out: lines that were edited or marks that were removed. */
+export function leftOf(file: string, text: string, written: Written): string | null {
+  if (written.splices.length === 0) return null
+  switch (written.form) {
+    case 'jsonc':
+      return ACTS.exec(text)?.[0] ?? null
+    case 'toml':
+      return hasTable(file, text, written.at) ? `[${written.at.join('.')}]` : null
+    case 'markdown':
+      return lineOf(text, SECTION, 0) === null ? null : SECTION
+    case 'script':
+      return CALL.exec(text)?.[0] ?? null
+    case 'whole':
+      return null
+  }
+}
+
+const isMarked = (text: string, marks: Marks) =>
+  [marks.open, marks.close].every((mark) => lineOf(text, mark, 0) !== null)
+
+/** The lines between the marks, as they were written. */
+function bodyOf({ splices }: Written, { open, close }: Marks): string {
+  const inserted = splices
+    .map((splice) => splice.inserted)
+    .join('')
+    .replaceAll('\r\n', '\n')
+  return inserted.split(`${open}\n`)[1]?.split(`${close}\n`)[0] ?? ''
 }
 
 /** Nothing of a person's is left in it. */
