@@ -29,6 +29,7 @@ import { registerSend } from './commands/send.ts'
 import { registerService } from './commands/service.ts'
 import { registerStatus } from './commands/status.ts'
 import { registerToken } from './commands/token.ts'
+import { registerUninstall } from './commands/uninstall.ts'
 import { registerUp } from './commands/up.ts'
 
 const VERSION_ASKED = 'turnbell.version'
@@ -69,6 +70,7 @@ export function createProgram(cli: Cli): Command {
   registerConnect(program, cli)
   registerHook(program, cli)
   registerService(program, cli)
+  registerUninstall(program, cli)
   registerToken(program, cli)
   registerPaths(program, cli)
   registerDoctor(program, cli)

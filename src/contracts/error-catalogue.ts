@@ -210,6 +210,9 @@ export const ERRORS = {
     title: 'Another project has this alias',
     hint: 'Choose another one, or take it from the project that the detail names.' },
 
+  removal_unforced: { status: 409, error_class: 'conflict', retry: 'never',
+    title: 'The removal would leave something behind',
+    hint: 'Look at what the detail names first, or remove it all the same with --force.' },
   connection_taken: { status: 409, error_class: 'conflict', retry: 'never',
     title: 'Something else stands where turnbell would write',
     hint: 'Move it away, or disconnect what the detail names; then connect again.' },

@@ -87,6 +87,7 @@ export function registerPersona(program: Command, cli: Cli): void {
     .description('take a persona away: stops its daemon, forgets its settings')
     .argument('[name]', 'its name', parseIdentity)
     .option('--project <dir>', 'every persona of this project instead')
+    .option('--force', 'also where signals wait for it, or a client acts for it')
     .addHelpText(
       'after',
       examples([
@@ -94,10 +95,11 @@ export function registerPersona(program: Command, cli: Cli): void {
         ['turnbell persona remove --project ~/code/shop', 'the project is over'],
       ]),
     )
-  remove.action((name: string | undefined, { project }: { project?: string }) => {
+  remove.action((name: string | undefined, options: { project?: string; force?: boolean }) => {
     const invocation = invocationOf(cli, remove)
-    if (name !== undefined && project === undefined) return endPersona(invocation, name, 'remove')
-    if (name === undefined && project !== undefined) return endProject(invocation, project)
+    const { project, force = false } = options
+    if (name !== undefined && project === undefined) return endPersona(invocation, name, 'remove', force)
+    if (name === undefined && project !== undefined) return endProject(invocation, project, force)
     throw new TurnbellError('usage_invalid', {
       detail: 'Say either which persona or which project.',
       hint: '`turnbell persona remove NAME` or `turnbell persona remove --project DIR`.',

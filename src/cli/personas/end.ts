@@ -11,6 +11,7 @@ import { Persona } from '../../contracts/registry.ts'
 import { changeConfigFile, deleteInYaml } from '../../system/config-file.ts'
 import type { Invocation } from '../cli.ts'
 import { personasOfHome } from '../commands/status.ts'
+import { leavingOf, requireRemovable } from './leaving.ts'
 import { daemonPid, describeStopped, stopDaemonIfAny, type Stopped } from '../stop-daemon.ts'
 
 interface Ended {
@@ -26,7 +27,10 @@ export async function endPersona(
   invocation: Invocation,
   identity: string,
   how: 'wrap' | 'remove',
+  force = false,
 ): Promise<void> {
+  // What waits for one that rests is kept for its return.
+  if (how === 'remove') await requireRemovable(invocation, await leavingOf(invocation, [identity]), force)
   // Looked up before the hub is told: the hub tells the daemon, which may be gone a moment later.
   const pid = await daemonPid(invocation, identity)
   const persona = await endAtHub(invocation, identity, how)
@@ -41,8 +45,9 @@ export async function endPersona(
  *
  * @throws the first refusal of a daemon to go, once all were told.
  */
-export async function endProject(invocation: Invocation, directory: string): Promise<void> {
+export async function endProject(invocation: Invocation, directory: string, force: boolean): Promise<void> {
   const project = path.resolve(invocation.cli.cwd, directory)
+  await requireRemovable(invocation, await leavingOf(invocation, configuredFor(invocation, project)), force)
   const running = new Map<string, number | null>()
   for (const identity of personasOfHome(invocation)) {
     running.set(identity, await daemonPid(invocation, identity))
@@ -67,6 +72,12 @@ export async function endProject(invocation: Invocation, directory: string): Pro
       ? `No persona belongs to ${project}.`
       : ended.map((one) => describeEnded(one, 'remove')).join('\n'),
   )
+}
+
+/** Those that this machine has configured for a project. */
+function configuredFor(invocation: Invocation, project: string): string[] {
+  const { personas } = invocation.config()
+  return Object.keys(personas).filter((name) => personas[name]?.project === project)
 }
 
 async function endAtHub(

@@ -1,0 +1,76 @@
+/** `turnbell uninstall`: takes back what turnbell has put outside of its home, and with --purge the home. */
+import type { Command } from 'commander'
+import { TurnbellError } from '../../contracts/errors.ts'
+import { EXIT } from '../../contracts/exit-codes.ts'
+import { canAsk, confirm } from '../ask.ts'
+import { type Cli, invocationOf, type Invocation } from '../cli.ts'
+import { describeWindows, openWindows } from '../open-windows.ts'
+import { count, examples } from '../render.ts'
+import { uninstallHome, type UninstalledHome } from '../uninstall/uninstall-home.ts'
+import { personasOfHome } from './status.ts'
+
+interface Options {
+  purge?: boolean
+  yes?: boolean
+}
+
+export function registerUninstall(program: Command, cli: Cli): void {
+  const command = program
+    .command('uninstall')
+    .description('take back wiring, services and sockets of this home; with --purge the home, too')
+    .option('--purge', 'also remove the home, with every signal in it')
+    .option('--yes', 'do not ask')
+    .addHelpText(
+      'after',
+      examples([
+        ['turnbell uninstall', 'then `npm uninstall --global turnbell`; the home stays'],
+        ['turnbell uninstall --purge --yes', 'nothing is left'],
+      ]),
+    )
+  command.action(async ({ purge = false, yes = false }: Options) => {
+    const invocation = invocationOf(cli, command)
+    const { out } = invocation
+    if (!yes && !(await isWanted(invocation, purge))) {
+      out.note('Nothing was changed.')
+      return cli.exitWith(EXIT.failed)
+    }
+    const result = await uninstallHome(invocation, { purge })
+    if (!result.ok) cli.exitWith(EXIT.failed)
+    await out.result(result, () => describe(invocation, result, purge))
+  })
+}
+
+/** What is removed for good is only removed by somebody who said so. */
+async function isWanted(invocation: Invocation, purge: boolean): Promise<boolean> {
+  const { cli, home, out, json } = invocation
+  const windows = await openWindows(invocation, personasOfHome(invocation))
+  if (windows.length > 0) out.note(describeWindows(windows))
+  if (!json && canAsk(cli))
+    return confirm(cli, purge ? `Uninstall, and remove ${home.root} with every signal in it?` : 'Uninstall?')
+  if (!purge) return true
+  throw new TurnbellError('usage_invalid', {
+    detail: `--purge removes ${home.root} for good, and nobody can be asked here.`,
+    hint: 'Add --yes.',
+  })
+}
+
+function describe({ home }: Invocation, result: UninstalledHome, purge: boolean): string {
+  const { disconnected, services, daemons, hub_pid, sockets, left, failed, purged } = result
+  const done = [
+    ...(disconnected.length === 0 ? [] : [count(disconnected.length, 'connection')]),
+    ...(services.length === 0 ? [] : [count(services.length, 'service')]),
+    ...(daemons.length === 0 ? [] : [count(daemons.length, 'daemon')]),
+    ...(hub_pid === null ? [] : ['the hub']),
+    ...(sockets.length === 0 ? [] : [count(sockets.length, 'socket')]),
+  ]
+  return [
+    done.length === 0 ? 'Nothing was left to take back.' : `Taken back: ${done.join(', ')}.`,
+    ...failed.map(({ detail, hint }) => `Still there: ${detail}. ${hint}`),
+    purged
+      ? `${home.root} is removed.`
+      : purge
+        ? `${home.root} stays${left.length === 0 ? '' : `; not turnbell's: ${left.join(', ')}`}.`
+        : `${home.root} stays: signals, memory of the hub, configuration. --purge removes it.`,
+    ...(result.ok ? ['Then: npm uninstall --global turnbell'] : []),
+  ].join('\n')
+}

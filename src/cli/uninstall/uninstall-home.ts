@@ -1,0 +1,126 @@
+/** Everything of a home that is outside of it, and the home itself where that is wanted. Again changes nothing. */
+import fs from 'node:fs'
+import path from 'node:path'
+import { TurnbellError } from '../../contracts/errors.ts'
+import { isNamedPipe } from '../../system/local-socket.ts'
+import type { Invocation } from '../cli.ts'
+import { personasOfHome } from '../commands/status.ts'
+import { disconnectAll, type Disconnected } from '../connect/disconnect-all.ts'
+import { stopHome } from '../down/stop-home.ts'
+import { managerOf, uninstall, unitOnDisk } from '../service/service.ts'
+import type { Service } from '../service/unit.ts'
+
+export interface UninstalledHome {
+  /** Nothing is left that would start or call turnbell. */
+  ok: boolean
+  disconnected: Disconnected['disconnected']
+  /** Units as their manager calls them. */
+  services: string[]
+  daemons: string[]
+  hub_pid: number | null
+  sockets: string[]
+  /** The home is gone. */
+  purged: boolean
+  /** Names in the home that are not turnbell's: it stays because of them. */
+  left: string[]
+  failed: { detail: string; hint: string }[]
+}
+
+export async function uninstallHome(
+  invocation: Invocation,
+  { purge }: { purge: boolean },
+): Promise<UninstalledHome> {
+  const { home } = invocation
+  const personas = fs.existsSync(home.root)
+    ? personasOfHome(invocation)
+    : Object.keys(invocation.config().personas)
+  const wiring = fs.existsSync(home.root)
+    ? await disconnectAll(invocation)
+    : { ok: true, disconnected: [], failed: [] }
+  const failed: UninstalledHome['failed'] = [...wiring.failed]
+  const services = await uninstallServices(invocation, personas, failed)
+  const stopped = await stopHome(invocation, { keep_hub: false })
+  failed.push(
+    ...stopped.failed.map(({ name, detail }) => ({
+      detail: `${name}: ${detail}`,
+      hint: 'Stop it, then try again.',
+    })),
+  )
+  if (stopped.stand_in_pid !== null) {
+    failed.push({
+      detail: `process ${stopped.stand_in_pid} is the hub, as part of an agent's client`,
+      hint: 'Close that client, then try again.',
+    })
+  }
+  const sockets = failed.length === 0 ? removeSockets(invocation, personas) : []
+  const left = purge && failed.length === 0 ? removeHome(home.root) : []
+  return {
+    ok: failed.length === 0 && left.length === 0,
+    ...{ disconnected: wiring.disconnected, services, sockets, left, failed },
+    daemons: stopped.daemons.map(({ identity }) => identity),
+    hub_pid: stopped.hub?.pid ?? null,
+    purged: purge && !fs.existsSync(home.root),
+  }
+}
+
+async function uninstallServices(
+  invocation: Invocation,
+  personas: readonly string[],
+  failed: UninstalledHome['failed'],
+): Promise<string[]> {
+  if (!['linux', 'darwin', 'win32'].includes(invocation.cli.platform)) return []
+  const manager = managerOf(invocation)
+  // Daemons first, so that they can say goodbye to their hub.
+  const all: Service[] = [
+    ...personas.map((identity): Service => ({ kind: 'persona', identity })),
+    { kind: 'hub' },
+  ]
+  const names: string[] = []
+  for (const service of all) {
+    const unit = manager.unit(service)
+    if (!manager.isEnabled(unit) || unitOnDisk(manager, unit)?.includes(unit.home) !== true) continue
+    try {
+      names.push((await uninstall(invocation, manager, unit)).unit)
+    } catch (error) {
+      if (!(error instanceof TurnbellError)) throw error
+      failed.push({ detail: error.detail, hint: error.hint })
+    }
+  }
+  return names
+}
+
+/** Only of what has ended: every daemon of the home was stopped before. */
+function removeSockets(invocation: Invocation, personas: readonly string[]): string[] {
+  return personas.flatMap((identity) => {
+    const { control_socket, surface_socket, codex_socket, socket_dir, run_dir } = invocation.paths(identity)
+    const there = [control_socket, surface_socket, codex_socket].filter(
+      (socket) => !isNamedPipe(socket) && fs.existsSync(socket),
+    )
+    for (const socket of there) fs.rmSync(socket, { force: true })
+    // Outside of the home, where its path is too long for a socket.
+    if (socket_dir !== run_dir && isEmpty(socket_dir)) fs.rmdirSync(socket_dir)
+    return there
+  })
+}
+
+const isEmpty = (directory: string) => fs.existsSync(directory) && fs.readdirSync(directory).length === 0
+
+/** What turnbell makes in a home. Anything else is somebody's: a wrong --home must not cost them their files. */
+const OWN: readonly string[] = [
+  ...['config.yaml', 'secrets', 'hub', 'logs', 'run', 'spool', 'services', 'backups'],
+  ...['connections', 'connections.lock'],
+]
+
+/** The names that are left. */
+function removeHome(root: string): string[] {
+  if (!fs.existsSync(root)) return []
+  const names = fs.readdirSync(root)
+  // A directory without secrets or a configuration was never a home.
+  if (!names.includes('secrets') && !names.includes('config.yaml'))
+    return names.filter((name) => !OWN.includes(name))
+  for (const name of names.filter((one) => OWN.includes(one)))
+    fs.rmSync(path.join(root, name), { recursive: true, force: true })
+  const left = fs.readdirSync(root)
+  if (left.length === 0) fs.rmdirSync(root)
+  return left
+}
