@@ -132,7 +132,7 @@ export async function disconnect(
     // One that cannot be read keeps no other from being taken back.
     const others = connections
       .each()
-      .filter((other) => !(other instanceof TurnbellError))
+      .flatMap((other) => (other instanceof TurnbellError ? [] : [other]))
       .filter((other) => other.client !== client || other.project !== project)
     let plan = planDisconnect(old, others)
     if (!print) {
