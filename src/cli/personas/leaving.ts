@@ -15,7 +15,8 @@ export interface Leaving {
   wired: Pick<ClientConnection, 'client' | 'project' | 'persona'>[]
 }
 
-const Listing = z.object({ personas: z.array(PersonaOverview) })
+/** Only what is needed: the hub may be of another version. */
+const Listing = z.object({ personas: z.array(PersonaOverview.pick({ identity: true, pending_count: true })) })
 
 /** Without a hub nothing is known to wait. */
 export async function leavingOf(invocation: Invocation, identities: readonly string[]): Promise<Leaving> {
