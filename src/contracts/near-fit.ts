@@ -129,3 +129,23 @@ function shown(value: unknown): string {
   const text = JSON.stringify(value) ?? String(value)
   return text.length > SHOWN_LENGTH_MAX ? `${text.slice(0, SHOWN_LENGTH_MAX)}…` : text
 }
+
+/**
+ * Parses a stored record. Null in an optional field counts as absent: other programs write it there, and a file that is
+ * only read is not changed for it.
+ */
+export function parsedRecord<T>(
+  schema: z.ZodType<T>,
+  body: Readonly<Record<string, unknown>>,
+): z.ZodSafeParseResult<T> {
+  const parsed = schema.safeParse(body)
+  if (parsed.success) return parsed
+  const nulls = new Set(
+    parsed.error.issues.map(({ path }) => path[0]).filter((name) => body[String(name)] === null),
+  )
+  if (nulls.size === 0) return parsed
+  const again = schema.safeParse(
+    Object.fromEntries(Object.entries(body).filter(([name]) => !nulls.has(name))),
+  )
+  return again.success ? again : parsed
+}

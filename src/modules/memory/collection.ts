@@ -8,6 +8,7 @@ import type { z } from 'zod'
 import { describeParams } from '../../contracts/describe.ts'
 import { TurnbellError } from '../../contracts/errors.ts'
 import type { Json } from '../../contracts/ids.ts'
+import { parsedRecord } from '../../contracts/near-fit.ts'
 import type { Log } from '../../ports/log.ts'
 import type { RecordBody, RecordRow, RecordStore } from '../../ports/record-store.ts'
 import { wellFormed } from '../well-formed.ts'
@@ -46,7 +47,7 @@ export function createCollection<T extends { id: string }>(
     const before = known.get(body)
     if (before !== undefined) return before
     const wanted = complete(body)
-    const read = schema.safeParse(wanted)
+    const read = parsedRecord(schema, wanted)
     const found = read.success
       ? read.data.id === id
         ? read.data

@@ -1,6 +1,7 @@
 /** What is really in a store: others write there, so every record is looked at before it is believed. */
 import { describeParams } from '../../contracts/describe.ts'
 import { TurnbellError } from '../../contracts/errors.ts'
+import { parsedRecord } from '../../contracts/near-fit.ts'
 import type { KeptRecord } from '../../contracts/records.ts'
 import type { Log } from '../../ports/log.ts'
 import type { HeldRecords, RecordBody, RecordRow, RecordStore } from '../../ports/record-store.ts'
@@ -46,7 +47,7 @@ function sorted(known: KnownKind, rows: readonly RecordRow[]): { fitting: KeptRe
   const { told = (body: RecordBody) => body } = known.kind
   for (const [place, { id, body: kept }] of rows.entries()) {
     const body = told(kept, place)
-    const read = known.stored.safeParse(body)
+    const read = parsedRecord(known.stored, body)
     if (read.success && body['id'] === id) fitting.push(read.data as KeptRecord)
     else if (read.success)
       misfits.push({ id, reason: `it says that its id is ${JSON.stringify(body['id'])}` })

@@ -33,3 +33,33 @@ test.each(KINDS)('a record that is no %s is set aside with the reason', async (k
   expect(reasons[kind as keyof typeof reasons]()).toEqual([expect.stringMatching(why)])
   expect((await library[kept].all()).map(({ id }) => id)).toEqual([ID])
 })
+
+test.each([
+  ['entry', 'entries', { relates_to: null, tags: null, detail: null, scope: null }],
+  ['entity', 'entities', { properties: null }],
+] as const)(
+  'null in an optional field of an %s counts as absent, and its file stays as it is',
+  async (kind, kept, nulls) => {
+    const { store, inside } = projectFiles()
+    const library: Library = openLibrary(store, null, silentLog)
+    const file = inside(kind === 'entry' ? 'blackboard.jsonl' : 'graph/entities.json')
+    await store.put(kind, ID, { ...GOOD, ...nulls })
+    const before = fs.readFileSync(file, 'utf8')
+    const [item] = await library[kept].all()
+    expect(item).toMatchObject({
+      id: ID,
+      ...(kind === 'entry' ? { tags: [], scope: 'project' } : { name: 'a' }),
+    })
+    expect(fs.readFileSync(file, 'utf8')).toBe(before)
+  },
+)
+
+test('null in a field that must be there is no such record', async () => {
+  const { store, inside } = projectFiles()
+  const library: Library = openLibrary(store, null, silentLog)
+  await store.put('entry', ID, { ...GOOD, summary: null })
+  expect(await library.entries.all()).toEqual([])
+  expect(rejectedIn(inside('rejected/blackboard.jsonl'))).toMatchObject([
+    { reason: expect.stringContaining('summary') as string },
+  ])
+})
