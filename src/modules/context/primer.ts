@@ -40,6 +40,7 @@ export const PHRASES = {
   ', an agent in a team (turnbell)': 10,
   ', project': 2,
   'There are no other agents.': 6,
+  ' The person is operator.': 5,
   'Other agents:': 3,
   ' (claude-code)': 5,
   ' (codex)': 4,
@@ -90,13 +91,23 @@ const inLines = (lines: readonly Piece[]): Piece =>
 const PROJECT_TOKENS_MAX = 12
 const TEAMMATES_TOKENS_MAX = 44
 const SENDERS_TOKENS_MAX = 16
+/** Everything but the agent's own line, the names in lists and the memory: wording, counts and line breaks. */
+const RESERVED_TOKENS = 94
 /** A memory line with fewer tokens contains too little to be useful. */
 const MEMORY_LINE_TOKENS_MIN = 6
 
 export function renderPrimer(facts: PrimerFacts): Primer {
   const { teammates, waiting, in_progress } = facts
-  const who = inLines([ownLine(facts), teammatesLine(teammates)])
-  const most = [who, waitingLine(waiting), ...inProgressLines(in_progress), phrase(HOW_TO_ANSWER)]
+  const own = ownLine(facts)
+  // A long name leaves less for the lists.
+  const names = PRIMER_LIMITS.primer_tokens_max - RESERVED_TOKENS - own.tokens
+  const of_teammates = Math.min(TEAMMATES_TOKENS_MAX, Math.floor(names * 0.6))
+  const of_senders = Math.min(SENDERS_TOKENS_MAX, Math.floor(names * 0.2))
+  const who = inLines([own, teammatesLine(teammates, of_teammates)])
+  const most = [
+    ...[who, waitingLine(waiting, of_senders), ...inProgressLines(in_progress, of_senders)],
+    phrase(HOW_TO_ANSWER),
+  ]
   const room = PRIMER_LIMITS.primer_tokens_max - inLines(most).tokens
   const whole = inLines([...most, ...memoryLines(facts.memory, room)])
   return { text: whole.text, token_bound: whole.tokens, who: who.text }
@@ -111,31 +122,32 @@ function ownLine({ identity, project }: PrimerFacts): Piece {
   )
 }
 
-function teammatesLine(teammates: PrimerFacts['teammates']): Piece {
-  if (teammates.length === 0) return phrase('There are no other agents.')
+function teammatesLine(teammates: PrimerFacts['teammates'], tokens_max: number): Piece {
+  const person = phrase(' The person is operator.')
+  if (teammates.length === 0) return joined(phrase('There are no other agents.'), person)
   const items = teammates.map(({ identity, surface }) =>
     joined(content(` ${identity}`), phrase(` (${surface})`)),
   )
-  const most = { items_max: PRIMER_LIMITS.primer_teammates_max, tokens_max: TEAMMATES_TOKENS_MAX }
-  return joined(phrase('Other agents:'), listed(items, most), phrase('.'))
+  const most = { items_max: PRIMER_LIMITS.primer_teammates_max, tokens_max }
+  return joined(phrase('Other agents:'), listed(items, most), phrase('.'), person)
 }
 
-function waitingLine({ count, from }: PrimerFacts['waiting']): Piece {
+function waitingLine({ count, from }: PrimerFacts['waiting'], tokens_max: number): Piece {
   if (count === 0) return phrase('No signals wait.')
   const what = phrase(count === 1 ? ' signal waits for you' : ' signals wait for you')
-  return joined(content(`${count}`), what, senders(from), phrase('.'))
+  return joined(content(`${count}`), what, senders(from, tokens_max), phrase('.'))
 }
 
-function inProgressLines({ count, from }: PrimerFacts['in_progress']): Piece[] {
+function inProgressLines({ count, from }: PrimerFacts['in_progress'], tokens_max: number): Piece[] {
   if (count === 0) return []
   const what = phrase('Taken and not completed:')
-  return [joined(what, content(` ${count}`), senders(from), phrase('.'))]
+  return [joined(what, content(` ${count}`), senders(from, tokens_max), phrase('.'))]
 }
 
-function senders(from: readonly string[]): Piece {
+function senders(from: readonly string[], tokens_max: number): Piece {
   if (from.length === 0) return NOTHING
   const items = from.map((name) => content(` ${oneLine(name)}`))
-  const most = { items_max: PRIMER_LIMITS.primer_senders_max, tokens_max: SENDERS_TOKENS_MAX }
+  const most = { items_max: PRIMER_LIMITS.primer_senders_max, tokens_max }
   const names = listed(items, most)
   return names.text === '' ? NOTHING : joined(phrase(', from'), names)
 }

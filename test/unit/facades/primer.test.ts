@@ -25,7 +25,7 @@ const primer = async (token?: string, params: object = {}) =>
 test('teammates of the same project come first, and personas that take no signals are left out', async () => {
   const [own, others] = await primer()
   expect(own).toBe('You are ada, an agent in a team (turnbell), project shop.')
-  expect(others).toBe('Other agents: bob (codex), abe (mcp).')
+  expect(others).toBe('Other agents: bob (codex), abe (mcp). The person is operator.')
 })
 
 test('waiting signals are counted with their senders, never with what they say', async () => {

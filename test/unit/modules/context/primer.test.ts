@@ -33,7 +33,7 @@ describe('the primer', () => {
   test('names the agent, its teammates, what waits, what is in progress, how to answer and the memory', () => {
     expect(renderPrimer(facts()).text.split('\n')).toEqual([
       'You are ada, an agent in a team (turnbell), project shop.',
-      'Other agents: bob (codex), cyd (opencode).',
+      'Other agents: bob (codex), cyd (opencode). The person is operator.',
       '3 signals wait for you, from bob, operator.',
       'Taken and not completed: 1, from cyd.',
       HOW_TO_ANSWER,
@@ -51,7 +51,7 @@ describe('the primer', () => {
     })
     expect(renderPrimer(alone).text.split('\n')).toEqual([
       'You are ada, an agent in a team (turnbell).',
-      'There are no other agents.',
+      'There are no other agents. The person is operator.',
       'No signals wait.',
       HOW_TO_ANSWER,
     ])
@@ -70,7 +70,7 @@ describe('the primer', () => {
       }),
     )
     const [, others, waiting] = text.split('\n')
-    expect(others).toMatch(/^Other agents: agent-0 \(mcp\), .* and \d+ more\.$/)
+    expect(others).toMatch(/^Other agents: agent-0 \(mcp\), .* and \d+ more\. The person is operator\.$/)
     expect(others?.match(/\(mcp\)/g)?.length).toBeLessThanOrEqual(PRIMER_LIMITS.primer_teammates_max)
     expect(waiting).toMatch(/^40 signals wait for you, from agent-0, .* and \d+ more\.$/)
   })
@@ -84,6 +84,19 @@ describe('the primer', () => {
     expect(told).not.toMatch(/[\u202e\u0007\u2028]/)
     expect(told.split('\n').filter((line) => line.startsWith('- '))).toHaveLength(1)
     expect(told.split('\n')).toHaveLength(7)
+  })
+
+  test('has at most 200 tokens with the longest names', () => {
+    const name = 'a0.b1-c2_'.repeat(7)
+    const { text, token_bound } = renderPrimer({
+      ...{ identity: name, project: '数'.repeat(80) },
+      teammates: Array.from({ length: 999 }, () => ({ identity: name, surface: 'claude-code' as const })),
+      waiting: { count: 10_000, from: Array.from({ length: 999 }, (_, n) => `x-${n}`) },
+      in_progress: { count: 10_000, from: Array.from({ length: 999 }, (_, n) => `q.${n}`) },
+      memory: [{ label: 'warning', text: 'x' }],
+    })
+    expect(counted(text)).toBeLessThanOrEqual(token_bound)
+    expect(token_bound).toBeLessThanOrEqual(PRIMER_LIMITS.primer_tokens_max)
   })
 
   test('has at most 200 tokens for any content, and its bound is never below the real count', () => {
