@@ -8,6 +8,7 @@ import { parse } from 'yaml'
 import { DaemonStatus } from '../../src/contracts/control.ts'
 import { Problem } from '../../src/contracts/errors.ts'
 import { Receipt, type DrainResult } from '../../src/contracts/signal.ts'
+import { joined } from '../../src/system/joined.ts'
 import { personaPaths, resolveHome } from '../../src/system/home.ts'
 import { processAlive } from '../../src/system/processes.ts'
 import { eventually } from '../support/eventually.ts'
@@ -207,6 +208,14 @@ describe('a person', () => {
 })
 
 describe('up', () => {
+  test('names the open windows when it is stopped on a pipe, and stops', async () => {
+    const at = home('ada')
+    const all = await up(at)
+    joined(pathsOf(at, 'ada').run_dir, 'codex').join(process.pid)
+    expect(await end(all, 'SIGINT')).toBe(0)
+    expect(all.output()).toMatch(new RegExp(`ada +Codex \\(process ${process.pid}\\)`))
+  })
+
   test('starts again what crashes: a daemon, and the hub with its queue', async () => {
     const at = home('ada')
     await up(at)
