@@ -37,14 +37,41 @@ export const ago = (seconds: number | null) => (seconds === null ? 'never' : `${
 export const count = (number: number, one: string, many = `${one}s`) =>
   `${number} ${number === 1 ? one : many}`
 
-export function describeStatus(status: DaemonStatus): string {
+/** `ok`, or the reason with its age: `not drained (3 doorbells, last seen 12:03), 4 min`. */
+export function deliveryWords(status: DaemonStatus, now_ms: number): string {
+  const { delivery_reason: reason } = status
+  if (reason === null) return 'ok'
+  const words =
+    reason === 'not_drained' ? `not drained (${undrained(status, now_ms)})` : reason.replaceAll('_', ' ')
+  return `${words}, ${duration(status.delivery_reason_age_s)}`
+}
+
+function undrained({ doorbells_undrained, last_seen_age_s }: DaemonStatus, now_ms: number): string {
+  const seen =
+    last_seen_age_s === null ? 'never seen' : `last seen ${clockTime(now_ms - last_seen_age_s * 1000)}`
+  return `${count(doorbells_undrained, 'doorbell')}, ${seen}`
+}
+
+/** `12:03`, by the clock of this machine. */
+function clockTime(at_ms: number): string {
+  const at = new Date(at_ms)
+  return [at.getHours(), at.getMinutes()].map((part) => String(part).padStart(2, '0')).join(':')
+}
+
+function lastMessage({ last_received }: DaemonStatus): string {
+  if (last_received === null) return 'none'
+  return `${last_received.intent} from ${last_received.from}, ${ago(last_received.age_s)}`
+}
+
+export function describeStatus(status: DaemonStatus, project: string | null, now_ms: number): string {
   const { surface } = status
   const last = surface.last_proof === null ? '' : `, the last one ${surface.last_proof}`
   const session = surface.session_id === null ? '' : `, session ${surface.session_id}`
   return [
-    `${status.identity}  ${status.state}  delivery ${status.delivery}`,
+    `${status.identity}  ${status.state}  delivery ${deliveryWords(status, now_ms)}`,
     facts([
       ['tenant', status.tenant_id],
+      ['project', project ?? 'none'],
       [
         'process',
         `${status.pid}, up ${duration(status.uptime_s)}, ${count(status.restarts, 'restart')} of its shim`,
@@ -53,29 +80,44 @@ export function describeStatus(status: DaemonStatus): string {
         'hub',
         `${status.connected ? 'connected' : 'not connected'}, last heartbeat ${ago(status.last_heartbeat_age_s)}`,
       ],
-      ['queue', `${status.pending_count} pending, last drain ${ago(status.last_drain_age_s)}`],
+      [
+        'queue',
+        `${status.pending_count} pending, ${status.in_progress_count} in progress, last drain ${ago(status.last_drain_age_s)}`,
+      ],
+      ['last message', lastMessage(status)],
       [
         'surface',
         `${surface.kind} ${surface.attached ? 'attached' : 'not attached'}${session}, turn ${surface.turn}`,
       ],
       ['doorbells', `${status.doorbells_rung} rung${last}`],
-      ['last error', status.last_error_class ?? 'none'],
+      [
+        'last error',
+        status.last_error_class === null
+          ? 'none'
+          : `${status.last_error_class}, ${ago(status.last_error_age_s)}`,
+      ],
     ]),
   ].join('\n')
 }
 
-export const STATUS_HEAD = ['PERSONA', 'STATE', 'DELIVERY', 'PENDING', 'SURFACE', 'TURN', 'DRAINED', 'BELLS']
+export const STATUS_HEAD = [
+  ...['PERSONA', 'STATE', 'DELIVERY', 'PENDING', 'IN PROGRESS', 'SURFACE', 'TURN', 'DRAINED', 'BELLS'],
+  ...['LAST MESSAGE', 'PROJECT'],
+]
 
-export function statusRow(status: DaemonStatus): string[] {
+export function statusRow(status: DaemonStatus, project: string | null, now_ms: number): string[] {
   return [
     status.identity,
     status.state,
-    status.delivery,
+    deliveryWords(status, now_ms),
     String(status.pending_count),
+    String(status.in_progress_count),
     status.surface.attached ? status.surface.kind : `${status.surface.kind} (absent)`,
     status.surface.turn,
     ago(status.last_drain_age_s),
     String(status.doorbells_rung),
+    lastMessage(status),
+    project ?? '',
   ]
 }
 

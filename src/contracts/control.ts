@@ -88,6 +88,7 @@ export const DaemonStatus = z.object({
   last_drain_age_s: z.number().nullable(),
   pending_count: z.number().int(),
   last_error_class: DaemonErrorClass.nullable(),
+  last_error_age_s: z.number().nullable(),
   surface: z.object({
     kind: SurfaceKind,
     attached: z.boolean(),

@@ -4,9 +4,12 @@ import { DaemonStatus } from './control.ts'
 import { Problem } from './errors.ts'
 import { Identity } from './ids.ts'
 
+/** Where its agent works, by the configuration. */
+const project = z.string().nullable()
+
 export const PersonaStatus = z.discriminatedUnion('running', [
-  z.object({ identity: Identity, running: z.literal(true), status: DaemonStatus }),
-  z.object({ identity: Identity, running: z.literal(false), problem: Problem }),
+  z.object({ identity: Identity, running: z.literal(true), project, status: DaemonStatus }),
+  z.object({ identity: Identity, running: z.literal(false), project, problem: Problem }),
 ])
 export type PersonaStatus = z.infer<typeof PersonaStatus>
 export const PersonaStatusList = z.array(PersonaStatus)

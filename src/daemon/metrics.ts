@@ -17,6 +17,8 @@ export interface DaemonMetrics {
   /** Anything that is not one of the ten classes is counted as `unclassified`. */
   countError(error_class: string): void
   lastErrorClass(): DaemonErrorClass | null
+  /** In monotonic milliseconds. */
+  lastErrorAt(): number | null
   /** As it travels to the hub. */
   set(reading: MetricsReading): MetricsSet
   /** As Prometheus reads it. `up` is 0 in what a stopping daemon leaves behind. */
@@ -35,6 +37,7 @@ export function createMetrics({ tenant_id, identity, clock }: MetricsOptions): D
   const counts = new Map<DaemonErrorClass, number>()
   const times = new Map<DaemonErrorClass, number>()
   let last: DaemonErrorClass | null = null
+  let last_at: number | null = null
   let page: Page | null = null
   // Every class exists from the start: a counter that appears with its first error hides that error from
   // `increase()`. Its time is 0 until there is one.
@@ -53,10 +56,12 @@ export function createMetrics({ tenant_id, identity, clock }: MetricsOptions): D
       const parsed = DaemonErrorClass.safeParse(name)
       const error_class = parsed.success ? parsed.data : 'unclassified'
       last = error_class
+      last_at = clock.monotonic()
       counts.set(error_class, (counts.get(error_class) ?? 0) + 1)
       times.set(error_class, clock.now() / 1000)
     },
     lastErrorClass: () => last,
+    lastErrorAt: () => last_at,
     set: (reading) => ({
       up: 1,
       heartbeat_age_seconds: age(reading.last_heartbeat_at),

@@ -284,6 +284,7 @@ export function createDaemon(options: DaemonOptions): Daemon {
       last_drain_age_s: ageOf(context.last_drain_at),
       pending_count: history.pending.total,
       last_error_class: metrics.lastErrorClass(),
+      last_error_age_s: ageOf(metrics.lastErrorAt()),
       surface: { kind, attached, session_id: attached ? session_id : null, turn, last_proof },
       doorbells_rung: context.doorbells_rung,
       doorbells_undrained: bell === null ? 0 : rerings + 1,

@@ -28,6 +28,7 @@ export function daemonStatus(identity: string, more: Partial<DaemonStatus> = {})
     last_drain_age_s: null,
     pending_count: 0,
     last_error_class: null,
+    last_error_age_s: null,
     surface: { kind: 'mcp', attached: true, session_id: 's1', turn: 'idle', last_proof: null },
     doorbells_rung: 0,
     doorbells_undrained: 0,

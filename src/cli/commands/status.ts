@@ -6,8 +6,9 @@ import type { PersonaStatus } from '../../contracts/persona-status.ts'
 import { toProblem, TurnbellError } from '../../contracts/errors.ts'
 import { Identity } from '../../contracts/ids.ts'
 import type { PersonaPaths } from '../../system/home.ts'
+import { findHub, runningHub } from '../../system/hub-address.ts'
 import { type Cli, type Invocation, invocationOf, parseIdentity } from '../cli.ts'
-import { describeStatus, examples, STATUS_HEAD, statusRow, table } from '../render.ts'
+import { describeStatus, duration, examples, STATUS_HEAD, statusRow, table } from '../render.ts'
 
 export function registerStatus(program: Command, cli: Cli): void {
   const command = program
@@ -25,11 +26,14 @@ export function registerStatus(program: Command, cli: Cli): void {
     const invocation = invocationOf(cli, command)
     if (persona !== undefined) {
       const status = await invocation.control(persona).status().catch(unlessUnknown(invocation, persona))
-      await invocation.out.result(status, () => describeStatus(status))
+      const project = projectOf(invocation, persona)
+      await invocation.out.result(status, () =>
+        [hubLine(invocation), describeStatus(status, project, cli.clock.now())].join('\n'),
+      )
       return
     }
     const found = await statusOfAll(invocation)
-    await invocation.out.result(found, () => describeAll(found, cli))
+    await invocation.out.result(found, () => describeAll(invocation, found))
   })
 }
 
@@ -53,10 +57,11 @@ export function statusOfAll(invocation: Invocation): Promise<PersonaStatus[]> {
     personasOfHome(invocation).map(async (identity): Promise<PersonaStatus> => {
       try {
         const status = await invocation.control(identity).status()
-        return { identity, running: true, status }
+        return { identity, running: true, project: projectOf(invocation, identity), status }
       } catch (error) {
         if (!(error instanceof TurnbellError)) throw error
-        return { identity, running: false, problem: toProblem(error, ids.next()) }
+        const project = projectOf(invocation, identity)
+        return { identity, running: false, project, problem: toProblem(error, ids.next()) }
       }
     }),
   )
@@ -75,15 +80,32 @@ function hasTraces({ daemon_pid, control_socket }: PersonaPaths): boolean {
   return fs.existsSync(daemon_pid) || fs.existsSync(control_socket)
 }
 
-function describeAll(found: readonly PersonaStatus[], { colors }: Cli): string {
+const projectOf = (invocation: Invocation, identity: string) =>
+  invocation.config().personas[identity]?.project ?? null
+
+/** The hub that commands of this home would call. */
+function hubLine(invocation: Invocation): string {
+  const { home, cli } = invocation
+  const hub = runningHub(home)
+  if (hub !== null) {
+    const up_s = (cli.clock.now() - Date.parse(hub.started_at)) / 1000
+    return `hub ${hub.url}, process ${hub.pid}, up ${duration(up_s)}`
+  }
+  const url = findHub(home, invocation.config())
+  return url === null ? 'hub not running; start it: turnbell up' : `hub ${url}, not of this home`
+}
+
+function describeAll(invocation: Invocation, found: readonly PersonaStatus[]): string {
+  const { colors, clock } = invocation.cli
   if (found.length === 0) {
-    return 'No personas yet. Make one: turnbell persona add NAME --surface claude-code'
+    const none = 'No personas yet. Make one: turnbell persona add NAME --surface claude-code'
+    return [hubLine(invocation), none].join('\n')
   }
   const rows = found.map((one) =>
     one.running
-      ? statusRow(one.status)
+      ? statusRow(one.status, one.project, clock.now())
       : [one.identity, one.problem.code === 'daemon_unreachable' ? 'not running' : one.problem.code],
   )
   const [head = '', ...lines] = table(STATUS_HEAD, rows).split('\n')
-  return [colors.dim(head), ...lines].join('\n')
+  return [hubLine(invocation), colors.dim(head), ...lines].join('\n')
 }

@@ -3,6 +3,7 @@ import { createHmac } from 'node:crypto'
 import fs from 'node:fs'
 import path from 'node:path'
 import { describe, expect, onTestFinished, test } from 'vitest'
+import { deliveryWords } from '../../../src/cli/render.ts'
 import { parse } from 'yaml'
 import type { Problem } from '../../../src/contracts/errors.ts'
 import { TurnbellError } from '../../../src/contracts/errors.ts'
@@ -487,7 +488,7 @@ describe('status', () => {
     const turnbell = testCli({ home })
     expect(await turnbell.run('status')).toBe(0)
     expect(turnbell.stdout()).toMatch(
-      /^PERSONA.*\nada .*CONNECTED.*4.*\nbob +not running\nold +not running\n$/,
+      /^hub not running.*\nPERSONA.*\nada .*CONNECTED.*4.*\nbob +not running\nold +not running\n$/,
     )
     expect(await turnbell.run('status', '--json')).toBe(0)
     expect(turnbell.json()).toMatchObject([
@@ -495,6 +496,46 @@ describe('status', () => {
       { identity: 'bob', running: false, problem: { code: 'daemon_unreachable' } },
       { identity: 'old', running: false, problem: { code: 'daemon_unreachable' } },
     ])
+  })
+
+  test('tells why nothing is delivered and since when, what came last, and where the agent works', async () => {
+    const home = temporaryDirectory()
+    fs.writeFileSync(path.join(home, 'config.yaml'), 'personas:\n  ada: {surface: mcp, project: /work/app}\n')
+    const status = daemonStatus('ada', {
+      delivery: 'degraded',
+      delivery_reason: 'not_drained',
+      delivery_reason_age_s: 250,
+      doorbells_undrained: 4,
+      in_progress_count: 2,
+      last_received: { from: 'bob', intent: 'review', age_s: 7_300 },
+    })
+    await fakeDaemon(pathsOf(home, 'ada'), () => status)
+    const turnbell = testCli({ home })
+    expect(await turnbell.run('status')).toBe(0)
+    expect(turnbell.stdout()).toMatch(
+      /ada .*not drained \(4 doorbells, never seen\), 4 min .* 2 .*review from bob, 2 h ago +\/work\/app\n/,
+    )
+    expect(await turnbell.run('status', '--json')).toBe(0)
+    expect(turnbell.json()).toMatchObject([{ identity: 'ada', project: '/work/app' }])
+  })
+
+  test.each([
+    ['ok', null],
+    ['no client, 3 s', 'no_client'],
+    ['no window, 3 s', 'no_window'],
+    ['hub unreachable, 3 s', 'hub_unreachable'],
+    ['surface failed, 3 s', 'surface_failed'],
+  ] as const)('says %s in words', (words, delivery_reason) => {
+    expect(deliveryWords(daemonStatus('ada', { delivery_reason }), 0)).toBe(words)
+  })
+
+  test('names the time at which a doorbell was last seen', () => {
+    const now_ms = new Date(2026, 0, 1, 12, 5).getTime()
+    const status = daemonStatus('ada', {
+      ...{ delivery_reason: 'not_drained', delivery_reason_age_s: 0, doorbells_undrained: 1 },
+      last_seen_age_s: 120,
+    })
+    expect(deliveryWords(status, now_ms)).toBe('not drained (1 doorbell, last seen 12:03), 0 s')
   })
 
   test('of one is exactly what its daemon says', async () => {
