@@ -86,6 +86,15 @@ export const PersonaSettings = z
   })
 export type PersonaSettings = z.infer<typeof PersonaSettings>
 
+const NotifySettings = z.strictObject({
+  /**
+   * Program and arguments that the hub runs for each signal to the person (`operator`). It gets a notice as JSON on stdin:
+   * `{signal_id, from, intent, priority, pending_count}`, without what the signal says.
+   */
+  command: z.array(z.string().min(1)).min(1).optional(),
+})
+export type NotifySettings = z.infer<typeof NotifySettings>
+
 export const Config = z.strictObject({
   tenant_id: TenantId.default('local'),
   hub: z
@@ -132,6 +141,7 @@ export const Config = z.strictObject({
       ttl_s: z.number().int().min(1).max(LIMITS.ttl_s_max).default(LIMITS.ttl_s_default),
     })
     .prefault({}),
+  notify: NotifySettings.prefault({}),
   memory: z
     .strictObject({
       /** The folder of a sentence model, by which memory is searched for what texts mean. */

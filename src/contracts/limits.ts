@@ -333,6 +333,10 @@ export const LIMITS = {
 
   // Command line
   /** A command waits this long for the hub's answer; a drain of a full queue fits easily. */
+  /** Of one run of `notify.command`. */
+  notify_timeout_ms: 10_000,
+  notify_output_bytes_max: 4 * 1024,
+  notices_waiting_max: 100,
   /** How long a command waits for a hub that restarts or is being started. */
   hub_reach_ms: 10_000,
   hub_reach_poll_ms: 100,

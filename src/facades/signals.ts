@@ -70,8 +70,7 @@ export const signals = defineFacade({
     }),
 
     send: defineAction({
-      summary:
-        'Send one durable signal to a persona: {to, intent, payload?, priority? 0-9, reply_to?, ttl_s?}.',
+      summary: 'Send one durable signal: {to, intent, payload?, priority? 0-9, reply_to?, ttl_s?}.',
       mutates: true,
       aliases: ['prism_signal', 'coord_send', 'coordinator_send'],
       input: SendInput,
@@ -132,8 +131,7 @@ export const signals = defineFacade({
     }),
 
     inbox: defineAction({
-      summary:
-        'Your signals of any status, newest first, not taken: {status?: [], from?, before_seq?, limit?}.',
+      summary: 'Your signals, newest first, not taken: {status?: [], from?, before_seq?, limit?}.',
       mutates: false,
       aliases: ['coord_inbox', 'coordinator_inbox'].map((name) => ({ name, params: inboxParams })),
       input: z.strictObject({

@@ -46,6 +46,7 @@ import { lockHome } from './home-lock.ts'
 import { createHub, type Hub } from './hub.ts'
 import { HUB_METRICS_PREFIX } from './metrics.ts'
 import type { HubLogs } from './logs.ts'
+import { createNotifier } from './notify.ts'
 import { takeInPlugins } from './plugins.ts'
 import { routineSettingsOf, warnOfUnknownSteps } from './routines.ts'
 import { listen, type HubServer, type OwnHosts } from './server.ts'
@@ -177,6 +178,7 @@ async function compose(needs: CompositionNeeds, opened: Opened): Promise<Compose
     grants: grantsOf(config),
     settings: routineSettingsOf(config),
     signals_ttl_s: config.signals.ttl_s,
+    notifier: createNotifier({ settings: config.notify, programs, root: home.root, log }),
     outside: { programs, web: createWeb({ clock }), patterns, variable: (name) => process.env[name] },
     line: (line) => logs.dispatch(line),
     ownHosts: () => own.list,

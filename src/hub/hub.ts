@@ -9,7 +9,7 @@ import type { HubEvent } from '../contracts/events.ts'
 import type { PluginReport } from '../contracts/plugin.ts'
 import type { RecordKind } from '../contracts/records.ts'
 import { createRegistry } from '../kernel/registry.ts'
-import type { TenantId } from '../contracts/ids.ts'
+import { OPERATOR, type TenantId } from '../contracts/ids.ts'
 import { LIMITS } from '../contracts/limits.ts'
 import type { LeaveReason, Registration } from '../contracts/registry.ts'
 import type { Caller } from '../contracts/token.ts'
@@ -49,6 +49,7 @@ import { createHubMetrics } from './metrics.ts'
 import { createPush } from './push.ts'
 import { leftBehindTaker } from './left-behind.ts'
 import { openMemory } from './memory.ts'
+import type { Notifier } from './notify.ts'
 import { openRoutines, type Outside } from './routines.ts'
 import { createSessionEnd } from './session-end.ts'
 import { createTokens } from './tokens.ts'
@@ -74,6 +75,8 @@ export interface HubNeeds {
   grants?: Grants
   /** Lifetime in seconds of what an agent sends without a `ttl_s`; the default where absent. */
   signals_ttl_s?: number
+  /** Told of each signal to the person. */
+  notifier?: Notifier
   /** Routines, the leash and commands; none where it is not said. */
   settings?: RoutineSettings
   /** Types of steps beside the built-in ones. */
@@ -178,7 +181,13 @@ export async function createHub(needs: HubNeeds): Promise<Hub> {
       const heard = await Promise.all(open.map((link) => link.caughtUp(clock.monotonic())))
       return open.length > 0 && heard.every(Boolean)
     },
-    events: push.signals,
+    events: {
+      ...push.signals,
+      pushed(signal) {
+        push.signals.pushed(signal)
+        if (signal.to === OPERATOR) needs.notifier?.notice(signal)
+      },
+    },
   })
 
   const records = createRecords({

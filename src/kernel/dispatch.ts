@@ -160,10 +160,12 @@ async function dispatch(
   const tell = (type: 'dispatch' | 'result' | 'error', data: Record<string, Json>) =>
     // Whom it is about is told from the token; what the caller says of itself stays in the data.
     workings.events.append({ type, agent_id: identity, data })
+  // People's views look all the time: kept as events, their looks would be most of the log.
+  let is_look = false
   const finish = (success: boolean, failure: { error?: string; instance?: string } | null) => {
     const { facade, action } = name
     const duration_ms = Math.round((clock.monotonic() - started) * 1000) / 1000
-    tell('result', { facade, action, agent_id, run_id, duration_ms, success })
+    if (!is_look || !success) tell('result', { facade, action, agent_id, run_id, duration_ms, success })
     const line: DispatchLine = {
       ...{ timestamp: timestamp(clock), call_id, facade, action, identity, kind },
       ...{ agent_id, run_id, parent_call_id, scope, duration_ms, success },
@@ -176,10 +178,12 @@ async function dispatch(
     const found = registry.resolve(request.facade, request.action)
     name.facade = found.facade.name
     name.action = found.name
-    tell('dispatch', {
-      ...{ facade: name.facade, action: name.action, agent_id, run_id },
-      timestamp: timestamp(clock),
-    })
+    is_look = isView(caller, context) && !found.action.mutates
+    if (!is_look)
+      tell('dispatch', {
+        ...{ facade: name.facade, action: name.action, agent_id, run_id },
+        timestamp: timestamp(clock),
+      })
     bound(standing)
     const grants = workings.granted()
     const asking: Asking = {
@@ -241,6 +245,11 @@ async function dispatch(
     finish(false, { error: problem.code, instance })
     return { ok: false, problem }
   }
+}
+
+/** A person's views call as the operator or as an observer, in the name of no agent and outside any run. */
+function isView({ kind }: Caller, { agent_id, run_id }: DispatchContext): boolean {
+  return (kind === 'operator' || kind === 'observer') && agent_id === ANONYMOUS_AGENT && run_id === null
 }
 
 function deprecationOf({ facade, name, alias }: Found): Deprecated | undefined {

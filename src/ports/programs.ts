@@ -9,7 +9,7 @@ export interface Programs {
   /**
    * Resolves when the program has ended, however it ended.
    *
-   * - No shell, nothing on stdin, and of this process's environment only what programs need to work at all:
+   * - No shell, nothing on stdin but `input`, and of this process's environment only what programs need to work at all:
    *   no token and nothing of ours.
    * - A relative path of a program is looked for from the root; a bare name only in absolute directories.
    * - Too slow, it is ended together with everything that it started.
@@ -28,6 +28,10 @@ export interface ProgramRun {
   timeout_ms: number
   /** Of each output the end is kept, up to here. */
   output_bytes_max: number
+  /** Text for its stdin; nothing is there where it is absent. */
+  input?: string
+  /** It also gets the variables by which a program finds the person's desktop. */
+  desktop?: true
 }
 
 export interface ProgramEnd {

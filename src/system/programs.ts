@@ -21,7 +21,10 @@ export function createPrograms(needs: {
   const env = reducedEnvironment(needs.env)
   return {
     directory: directoryIn,
-    run: (program) => run(program, env, needs.clock, running),
+    run: (program) => {
+      const more = program.desktop === true ? desktopOf(needs.env) : {}
+      return run(program, { ...env, ...more }, needs.clock, running)
+    },
     close() {
       for (const pid of running) killGroup(pid)
     },
@@ -29,7 +32,7 @@ export function createPrograms(needs: {
 }
 
 function run(
-  { argv, root, cwd, timeout_ms, output_bytes_max }: ProgramRun,
+  { argv, root, cwd, timeout_ms, output_bytes_max, input }: ProgramRun,
   env: NodeJS.ProcessEnv,
   clock: Pick<Clock, 'after'>,
   running: Set<number>,
@@ -40,7 +43,7 @@ function run(
     const child: ChildProcess = started(program, () =>
       spawn(fromRoot(root, program), args, {
         ...{ cwd: directory, env, windowsHide: true },
-        stdio: ['ignore', 'pipe', 'pipe'],
+        stdio: [input === undefined ? 'ignore' : 'pipe', 'pipe', 'pipe'],
         // A group of its own, so that its end reaches everything it started.
         detached: true,
       }),
@@ -50,6 +53,9 @@ function run(
       reject(notStarted(program, cause))
     })
     const [stdout, stderr] = [endOf(output_bytes_max), endOf(output_bytes_max)]
+    // A program that does not read its stdin closes it.
+    child.stdin?.on('error', () => {})
+    child.stdin?.end(input)
     // Without room for more files there are no pipes.
     child.stdout?.on('data', (chunk: Buffer) => stdout.add(chunk))
     child.stderr?.on('data', (chunk: Buffer) => stderr.add(chunk))
@@ -154,6 +160,16 @@ const HANDED_ON =
   /^(HOME|USER|LOGNAME|SHELL|LANG|LC_[A-Z]+|TZ|TMPDIR|TEMP|TMP|XDG_(CACHE|CONFIG|DATA|STATE)_HOME|SYSTEMROOT|WINDIR|COMSPEC|PATHEXT|USERPROFILE|HOMEDRIVE|HOMEPATH|APPDATA|LOCALAPPDATA|PROGRAMDATA|PROGRAMFILES)$/i
 
 const USUAL_PATH = '/usr/bin:/bin'
+
+const DESKTOP = [
+  ...['DISPLAY', 'WAYLAND_DISPLAY', 'XAUTHORITY', 'XDG_RUNTIME_DIR', 'DBUS_SESSION_BUS_ADDRESS'],
+] as const
+
+function desktopOf(own: NodeJS.ProcessEnv): NodeJS.ProcessEnv {
+  return Object.fromEntries(
+    DESKTOP.filter((name) => own[name] !== undefined).map((name) => [name, own[name]]),
+  )
+}
 
 function reducedEnvironment(own: NodeJS.ProcessEnv): NodeJS.ProcessEnv {
   const env: NodeJS.ProcessEnv = { TERM: 'dumb', NO_COLOR: '1' }

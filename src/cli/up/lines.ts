@@ -2,6 +2,7 @@
 import type { DaemonStatus } from '../../contracts/control.ts'
 import { count } from '../render.ts'
 import { STAGE_WORDS, type Bell } from './bells.ts'
+import { describeMail } from './mail.ts'
 import type { PartView } from './part.ts'
 import { onlyWatches, WATCHING, type Snapshot } from './view.ts'
 
@@ -29,6 +30,10 @@ export function changes(before: Snapshot | null, now: Snapshot): string[] {
       .reverse()
       .filter((bell) => rung.get(bell.doorbell_id) !== bell.stage)
       .map(describeBell),
+    ...[...(now.mail ?? [])]
+      .reverse()
+      .filter(({ signal_id }) => !before?.mail?.some((one) => one.signal_id === signal_id))
+      .map(describeMail),
     ...(before === null && onlyWatches(now) ? [WATCHING] : []),
   ]
 }

@@ -6,6 +6,7 @@ import type { DaemonStatus } from '../../contracts/control.ts'
 import type { Cli } from '../cli.ts'
 import { ago, count, duration } from '../render.ts'
 import { STAGE_WORDS, type Bell } from './bells.ts'
+import { describeMail, type Mail } from './mail.ts'
 import type { PartView } from './part.ts'
 
 export interface Snapshot {
@@ -18,6 +19,8 @@ export interface Snapshot {
   wrapped: string[]
   /** Newest first. */
   bells: Bell[]
+  /** What arrived for the person since this view began; newest first. */
+  mail?: Mail[]
 }
 
 export const WATCHING = 'watching what another `turnbell up` or a service runs'
@@ -64,7 +67,9 @@ export function frame(snapshot: Snapshot, { columns, rows }: Size, colors: Color
   const leave = onlyWatches(snapshot)
     ? `Only ${WATCHING}; Ctrl-C stops none of it.`
     : 'Ctrl-C stops what was started here.'
-  const foot = ['', bare(leave, colors.dim)]
+  const newest = snapshot.mail?.[0]
+  const mail = newest === undefined ? [] : ['', bare(describeMail(newest), colors.cyan)]
+  const foot = [...mail, '', bare(leave, colors.dim)]
   const room = Math.max(0, rows - head.length - foot.length)
   const table = personaTable(snapshot, columns, room, colors)
   const bellRoom = room - table.length - 2

@@ -7,6 +7,7 @@ import { VERSION } from '../../system/version.ts'
 import type { Invocation } from '../cli.ts'
 import { withBells, type Bell } from './bells.ts'
 import type { Fleet } from './fleet.ts'
+import { withMail, type Mail } from './mail.ts'
 import type { Snapshot } from './view.ts'
 
 export interface Watch {
@@ -18,15 +19,20 @@ export function createWatch(invocation: Invocation, fleet: Fleet): Watch {
   // What rang before is history; it would be told as if it happened now.
   const began = timestamp(invocation.cli.clock)
   let since: number | string = began
+  let mail: Mail[] = []
+  let mail_since: number | string = began
   let hub_pid: number | null = null
 
   const lookAtHub = async (): Promise<number | null> => {
     const hub = invocation.hub()
     const { pid } = fleet.hub()
     // A restarted hub may count its events anew.
-    if (pid !== hub_pid) since = began
+    if (pid !== hub_pid) since = mail_since = began
     hub_pid = pid
     const { uptime_s } = await hub.health()
+    const pushed = await hub.events({ since: mail_since, type: 'signal.pushed' })
+    mail = withMail(mail, pushed.events)
+    mail_since = pushed.next
     for (;;) {
       const page = await hub.events({ since, type: 'doorbell.' })
       bells = withBells(bells, page.events)
@@ -53,6 +59,7 @@ export function createWatch(invocation: Invocation, fleet: Fleet): Watch {
         daemons: daemons.map((part, at) => ({ part, status: statuses[at] as DaemonStatus | null })),
         wrapped: fleet.wrapped(),
         bells,
+        mail,
       }
     },
   }

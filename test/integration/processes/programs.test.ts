@@ -29,7 +29,7 @@ afterEach(() => programs.close())
 
 const run = (
   argv: readonly string[],
-  more: { cwd?: string; output_bytes_max?: number; timeout_ms?: number } = {},
+  more: { cwd?: string; output_bytes_max?: number; timeout_ms?: number; input?: string } = {},
 ): Promise<ProgramEnd> =>
   programs.run({ ...{ argv, root, cwd: '.', timeout_ms: 1_000, output_bytes_max: 1_000 }, ...more })
 const node = (script: string, ...more: string[]) => [process.execPath, '-e', script, ...more]
@@ -51,6 +51,13 @@ describe('a program', () => {
   test('hears nothing on its stdin', async () => {
     const { stdout } = await run(node('process.stdin.on("end", () => console.log("end")).resume()'))
     expect(stdout).toBe('end\n')
+  })
+
+  test('reads its input on stdin, and one that does not read it ends as usual', async () => {
+    const input = '{"n":1}\n'
+    expect(await run(node('process.stdin.pipe(process.stdout)'), { input })).toMatchObject({ stdout: input })
+    const large = 'x'.repeat(1_000_000)
+    expect(await run(node('process.exit(0)'), { input: large })).toMatchObject({ exit_code: 0 })
   })
 
   test('that talks too much is heard at its end, whole characters of it', async () => {

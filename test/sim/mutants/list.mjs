@@ -641,4 +641,22 @@ export const MUTANTS = [
     replace:
       '    else this.rows.flag(row, FLAG.held, false)\n    const counted = this.rows.page(row).deliveries\n    if (row % 2 === 0) counted[this.rows.slot(row)] = (counted[this.rows.slot(row)] as number) - 1\n',
   },
+  {
+    name: 'expiry that nobody is told of',
+    file: 'src/modules/signals/expiry.ts',
+    find: 'if (!isAddressee(needs, to) || told.length > room) return []',
+    replace: 'if (told.length >= 0) return []',
+  },
+  {
+    name: 'cancel of what was drained',
+    file: 'src/storage/file/signal-calls.ts',
+    find: "if (before === 'pending') await change({ kind: 'cancel'",
+    replace: "if (before !== null) await change({ kind: 'cancel'",
+  },
+  {
+    name: 'cancelled signal that waits on',
+    file: 'src/storage/file/signal-index.ts',
+    find: 'this.change(row, STATUS.cancelled)\n',
+    replace: '',
+  },
 ]

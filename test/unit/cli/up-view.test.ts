@@ -1,6 +1,7 @@
 import fc from 'fast-check'
 import pc from 'picocolors'
 import { describe, expect, test } from 'vitest'
+import { withMail } from '../../../src/cli/up/mail.ts'
 import type { HubEvent } from '../../../src/contracts/events.ts'
 import { withBells, type Bell } from '../../../src/cli/up/bells.ts'
 import { changes } from '../../../src/cli/up/lines.ts'
@@ -179,6 +180,27 @@ describe('plain lines', () => {
       'ada: connected, mcp idle, 1 signal pending, delivery ok',
       'ada: doorbell rung for signal-3',
     ])
+  })
+})
+
+describe('what arrives for the person', () => {
+  const pushed = (signal_id: string, agent_id: string, at: string): HubEvent => ({
+    ...{ seq: 1, type: 'signal.pushed', timestamp: at, agent_id },
+    data: { signal_id, from: 'ada', intent: 'reply' },
+  })
+
+  test('is listed once, newest first, and only what is for the person', () => {
+    const events = [
+      pushed('s1', 'operator', '2026-01-01T00:00:01.000Z'),
+      pushed('s2', 'bob', '2026-01-01T00:00:02.000Z'),
+      pushed('s3', 'operator', '2026-01-01T00:00:03.000Z'),
+    ]
+    const mail = withMail([], events)
+    expect(mail.map(({ signal_id }) => signal_id)).toEqual(['s3', 's1'])
+    expect(withMail(mail, events)).toEqual(mail)
+    const line = 'for you: reply from ada, s3; turnbell inbox shows it'
+    expect(changes(snapshot({ mail: mail.slice(1) }), snapshot({ mail }))).toEqual([line])
+    expect(frame(snapshot({ mail }), { columns: 120, rows: 30 }, plain)).toContain(line)
   })
 })
 

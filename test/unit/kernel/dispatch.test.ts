@@ -57,6 +57,15 @@ const thing = defineFacade({
       allow: [],
       handle: () => ({}),
     }),
+    look: defineAction({
+      summary: 'Looks.',
+      mutates: false,
+      input: z.strictObject({}),
+      output: z.object({}),
+      errors: [],
+      allow: ['agent'],
+      handle: () => ({}),
+    }),
     refuse: defineAction({
       summary: 'Refuses.',
       mutates: false,
@@ -263,6 +272,21 @@ describe('what is told', () => {
         },
       },
     ])
+  })
+
+  test("of a person's look: nothing in the event stream, unless it fails, and a line in the log", async () => {
+    const operator: Caller = { tenant_id: 'local', kind: 'operator', identity: 'operator' }
+    const asked = { facade: 'thing', params: {}, caller: operator, answered: written }
+    await kernel.dispatch({ ...asked, action: 'look' })
+    expect(events).toEqual([])
+    expect(lines).toMatchObject([{ action: 'look', success: true }])
+    await kernel.dispatch({ ...asked, action: 'refuse' })
+    expect(events.map(({ type }) => type)).toEqual(['error', 'result'])
+    await kernel.dispatch({ ...asked, action: 'close' })
+    await kernel.dispatch({ ...asked, action: 'look', context: { run_id: 'r1' } })
+    await call('thing', 'look', {})
+    const kept = events.slice(2).map(({ type, data }) => `${type} ${String(data['action'])}`)
+    expect(kept).toEqual(['close', 'look', 'look'].flatMap((name) => [`dispatch ${name}`, `result ${name}`]))
   })
 
   test('of one that is refused: dispatch, error, result', async () => {
