@@ -77,10 +77,7 @@ export async function checkKept(
     if (known.unsure && (known.final_at === null || confirmed_late)) learn(ledger, known, view)
     // What was looked at may be older than what was told while it was asked for.
     if (known.replays_open > 0 || known.state !== state || known.since !== since) continue
-    if (
-      known.state === 'final' &&
-      (view.status === 'pending' || view.status === 'expired' || view.status === 'dead')
-    )
+    if (known.state === 'final' && ['pending', 'expired', 'cancelled', 'dead'].includes(view.status))
       throw new Violation('what is final stays so', `${known.signal_id} is ${view.status}`)
     if (known.state === 'expired' && view.status !== 'expired' && view.status !== 'completed')
       throw new Violation('what is over stays so', `${known.signal_id} is ${view.status}`)
