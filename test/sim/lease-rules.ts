@@ -4,6 +4,7 @@ import type { Registration } from '../../src/contracts/registry.ts'
 import type { DrainResult } from '../../src/contracts/signal.ts'
 import { Violation } from '../support/violation.ts'
 import type { SimHub } from './sim-hub.ts'
+import { turnOf } from './surface.ts'
 
 /** A drain that was made while the hub knew that its session was in a turn. */
 interface InTurn {
@@ -11,6 +12,7 @@ interface InTurn {
   identity: string
   session_id: string
   epoch: number
+  /** Whichever shim counts. */
   turn_seq: number
   signal_ids: Set<string>
 }
@@ -27,7 +29,7 @@ export class LeaseWatch {
     const row = agentRow(hub, identity, session_id)
     if (row?.facts?.turn !== 'busy') return
     const signal_ids = new Set(signals.map(({ signal_id }) => signal_id))
-    const { turn_seq } = row.facts
+    const turn_seq = turnOf(row.facts)
     this.in_turn.set(lease.drain_id, { hub, identity, session_id, epoch: row.epoch, turn_seq, signal_ids })
   }
 
@@ -38,7 +40,7 @@ export class LeaseWatch {
     const made = this.in_turn.get(drain_id)
     if (made === undefined || made.hub !== hub) return
     const row = agentRow(hub, made.identity, made.session_id)
-    if (row?.epoch === made.epoch && row.facts?.turn === 'busy' && row.facts.turn_seq === made.turn_seq)
+    if (row?.epoch === made.epoch && row.facts?.turn === 'busy' && turnOf(row.facts) === made.turn_seq)
       throw new Violation('nothing is final before its turn has ended', `${drain_id} of ${made.session_id}`)
   }
 
