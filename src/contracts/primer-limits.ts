@@ -10,7 +10,7 @@ export const PRIMER_LIMITS = {
   /** Waiting signals that are read for their senders. */
   primer_signals_max: 100,
   /** Time within which a plugin gets the primer from the hub; without it the session goes on. */
-  primer_answer_ms: 1_000,
+  primer_answer_ms: 2_000,
   /** Pause after a request that failed. */
   primer_retry_ms: 30_000,
   /** A session without a request for this long gets a new primer with its next one. */

@@ -7,7 +7,11 @@ import { PERSONA, type ClientWorld } from './client-world.ts'
 import { PRIMER_LIMITS } from '../../src/contracts/primer-limits.ts'
 
 const WARNING = 'Do not touch the cache'
-const PRIMER = new RegExp(`You are ${PERSONA}, an agent in a team[^]*?- warning: ${WARNING}`, 'g')
+/** The MCP instructions begin with the same two lines, so the lines after them count too. */
+const PRIMER = new RegExp(
+  `You are ${PERSONA}, an agent in a team.*\\nOther agents.*\\n.*signals? waits?.*\\n(?:Taken .*\\n)?Take them.*\\n.*\\n- warning: ${WARNING}`,
+  'g',
+)
 
 /** The persona belongs to the scene's project, has a teammate, and the project's memory has a warning. */
 export async function primeable(world: ClientWorld, surface: string): Promise<void> {
