@@ -175,8 +175,12 @@ export const DecisionLine = z
 export type DecisionLine = z.infer<typeof DecisionLine>
 
 export const WhyAnswer = z.object({
-  /** Newest first, those that hold no more included. */
-  decisions: z.array(DecisionLine),
+  /** Newest first, those that hold no more included, each with what was decided against and why. */
+  decisions: z.array(
+    DecisionLine.extend({
+      alternatives: z.array(z.object({ option: z.string(), reason_rejected: z.string().optional() })),
+    }),
+  ),
   active_count: z.number().int(),
   provisional_count: z.number().int(),
   /** How many there are; the oldest are left out where they are too many. */

@@ -48,7 +48,7 @@ export function createDecisionFinder({
       const about = (await library.decisions.all()).filter((one) => isAbout(one, scope)).toReversed()
       const count = (wanted: DecisionStatus) => about.filter(({ status }) => status === wanted).length
       return shownTo(call.caller, {
-        decisions: withinBytes(about.slice(0, limit).map(lineOf), LIMITS.answer_list_bytes_max),
+        decisions: withinBytes(about.slice(0, limit).map(reasonedLineOf), LIMITS.answer_list_bytes_max),
         active_count: count('active'),
         provisional_count: count('provisional'),
         total_count: about.length,
@@ -114,6 +114,14 @@ export function isAbout(decision: Decision, scope: string): boolean {
     decision.affected_symbols.some((symbol) => sameText(symbol, scope)) ||
     decision.affected_files.some((file) => within(file, scope))
   )
+}
+
+/** With the alternatives, so that nobody tries again what was rejected. */
+function reasonedLineOf(decision: Decision): WhyAnswer['decisions'][number] {
+  const alternatives = decision.alternatives.map(({ option, reason_rejected }) =>
+    reason_rejected === undefined ? { option } : { option, reason_rejected },
+  )
+  return { ...lineOf(decision), alternatives }
 }
 
 /** Either may be shortened. */

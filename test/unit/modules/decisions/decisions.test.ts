@@ -560,3 +560,14 @@ test('commits are linked to a decision, each once, and not without end', async (
   for (let n = 0; n < 99; n += 1) await link(`${1_000_000 + n}`)
   expect(await refusedWith(() => link('abcdef0'))).toBe('limit_reached')
 })
+
+test('why names the rejected alternatives with their reasons', async () => {
+  const alternatives = [{ option: 'Cookies', pros: ['simple'], reason_rejected: 'Not sent across origins.' }]
+  await world.decide({ scope: 'src/why-not/', alternatives })
+  expect((await why('src/why-not/a.ts')).decisions).toMatchObject([
+    {
+      alternatives: [{ option: 'Cookies', reason_rejected: 'Not sent across origins.' }],
+      alternatives_count: 1,
+    },
+  ])
+})
