@@ -23,7 +23,7 @@ export interface DrainGuard {
   /** Rejects with what the subagent is to read. A doubt lets the call pass: it may be the agent's own. */
   before(call: ComingCall & { args: unknown }): Promise<void>
   /** False for the session of a subagent. */
-  isPersons(session_id: string): Promise<boolean>
+  isPersons: (session_id: string) => Promise<boolean>
 }
 
 export function drainGuard(of: { server: OpencodeServer; directory: string; log: Log }): DrainGuard {

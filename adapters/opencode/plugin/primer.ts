@@ -13,8 +13,8 @@ const OWN_ENDS = /^\s*You are (a title generator|a context summarization agent)/
 
 export interface PrimerNeeds {
   /** Sends a hook payload to the hub; the output of the hook. */
-  report(payload: object): Promise<unknown>
-  isPersons(session_id: string): Promise<boolean>
+  report: (payload: object) => Promise<unknown>
+  isPersons: (session_id: string) => Promise<boolean>
   directory: string
   clock: Pick<Clock, 'monotonic'>
   log: Pick<Log, 'debug'>

@@ -74,7 +74,8 @@ export function takeTable(file: string, text: string, at: readonly string[]): st
 }
 
 /** False where a mark is missing: the tables are found by their names then. */
-const isMarked = (text: string) => Object.values(HASH_MARKS).every((mark) => lineOf(text, mark, 0) !== null)
+const MARK_LINES: readonly string[] = [HASH_MARKS.open, HASH_MARKS.close]
+const isMarked = (text: string) => MARK_LINES.every((mark) => lineOf(text, mark, 0) !== null)
 
 /** The text without the tables at this key and below it, each with the lines up to the next table. */
 function withoutTables(text: string, at: readonly string[]): string {
@@ -84,7 +85,7 @@ function withoutTables(text: string, at: readonly string[]): string {
     const line = text.slice(from, lineEnd(text, from))
     const key = tableIn(line)
     if (key !== null) inside = at.every((name, index) => key[index] === name)
-    if (!inside && !Object.values(HASH_MARKS).includes(line.trim())) rest += line
+    if (!inside && !MARK_LINES.includes(line.trim())) rest += line
   }
   return rest === text ? text : rest.replace(/\n\r?\n$/, '\n')
 }

@@ -18,7 +18,7 @@ import { checkSpool } from './spool.ts'
 export interface Check {
   /** Of the finding that stands for it where it cannot be made. */
   id: string
-  check(): Finding | Finding[] | Promise<Finding | Finding[]>
+  check: () => Finding | Finding[] | Promise<Finding | Finding[]>
 }
 
 export function checksOf(invocation: Invocation): Check[] {

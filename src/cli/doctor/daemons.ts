@@ -84,8 +84,7 @@ function ofRunning(invocation: Invocation, status: DaemonStatus): Finding {
 }
 
 /** Only what still holds: the last error may have healed long ago. */
-function reasonOf(status: DaemonStatus & { delivery_reason?: string | null }): string {
-  const { delivery_reason = null } = status
+function reasonOf({ delivery_reason }: DaemonStatus): string {
   return delivery_reason === null ? '' : ` (${delivery_reason.replaceAll('_', ' ')})`
 }
 

@@ -79,5 +79,5 @@ function cutAt(text: string, ends: readonly number[], tokens_max: number): strin
 
 function characterEnds(text: string): number[] {
   let end = 0
-  return [...text].map((character) => (end += character.length))
+  return Array.from(text, (character) => (end += character.length))
 }

@@ -23,7 +23,7 @@ function world({ subagents = [] as string[] } = {}) {
     primer,
     pass: (ms: number) => (now += ms),
     fail: (value: boolean) => (fails = value),
-    async system(session_id: string | undefined, prompt = 'You are opencode') {
+    system: async (session_id: string | undefined, prompt = 'You are opencode') => {
       const system = [prompt]
       await primer.addTo(session_id, system)
       return system.slice(1)

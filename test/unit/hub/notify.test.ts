@@ -16,7 +16,7 @@ function notifying(command: string[] | undefined) {
   const notifier = createNotifier({
     settings: command === undefined ? {} : { command },
     root: '/home/ada/.turnbell',
-    log: { debug() {}, info() {}, error() {}, warn: (fields: object) => void warnings.push(fields) } as Log,
+    log: { debug() {}, info() {}, error() {}, warn: (fields: object) => void warnings.push(fields) },
     programs: {
       run: (program) =>
         new Promise((resolve, reject) => {

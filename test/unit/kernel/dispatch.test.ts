@@ -285,8 +285,10 @@ describe('what is told', () => {
     await kernel.dispatch({ ...asked, action: 'close' })
     await kernel.dispatch({ ...asked, action: 'look', context: { run_id: 'r1' } })
     await call('thing', 'look', {})
-    const kept = events.slice(2).map(({ type, data }) => `${type} ${String(data['action'])}`)
-    expect(kept).toEqual(['close', 'look', 'look'].flatMap((name) => [`dispatch ${name}`, `result ${name}`]))
+    const kept = events.slice(2).map(({ type, data }) => `${type} ${JSON.stringify(data['action'])}`)
+    expect(kept).toEqual(
+      ['close', 'look', 'look'].flatMap((name) => [`dispatch "${name}"`, `result "${name}"`]),
+    )
   })
 
   test('of one that is refused: dispatch, error, result', async () => {

@@ -3,9 +3,9 @@
  * directory that is removed under the daemon is made again; the place is only lost to another living daemon.
  */
 import fs from 'node:fs'
-import { lockDirectory, type DirectoryLock } from '../system/directory-lock.ts'
-import { ensurePrivateDirectory, ensureSocketDirectory, type PersonaPaths } from '../system/home.ts'
-import { readText } from '../system/watch-text.ts'
+import { lockDirectory, type DirectoryLock } from './directory-lock.ts'
+import { ensurePrivateDirectory, ensureSocketDirectory, type PersonaPaths } from './home.ts'
+import { readText } from './watch-text.ts'
 import type { Log } from '../ports/log.ts'
 
 export interface OwnPlace {
