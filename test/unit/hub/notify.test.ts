@@ -1,7 +1,6 @@
 import { expect, test } from 'vitest'
 import { createNotifier } from '../../../src/hub/notify.ts'
 import { LIMITS } from '../../../src/contracts/limits.ts'
-import type { Log } from '../../../src/ports/log.ts'
 import type { ProgramEnd, ProgramRun } from '../../../src/ports/programs.ts'
 import { atRest } from '../../support/fake-clock.ts'
 
