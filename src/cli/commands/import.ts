@@ -67,7 +67,10 @@ function describe(
     `${root} remembers what ${folder} holds:`,
     ...facts(lines).split('\n'),
     ...changed.map(({ sort, id }) => `Not taken over: ${id} (${SORTS[sort]}) says something else here.`),
-    ...unread.map((one) => `Could not be read: ${spotted(one)}: ${one.reason}`),
+    ...byReason(unread).map(([first, ...others]) => {
+      const more = others.length === 0 ? '' : `, and ${others.length} more`
+      return `Could not be read: ${spotted(first)}${more}: ${first.reason}`
+    }),
     ...(left_out.length === 0
       ? []
       : [
@@ -76,6 +79,18 @@ function describe(
   ]
     .map(printableLine)
     .join('\n')
+}
+
+/** Those of one file with the same reason. */
+function byReason(unread: readonly Unread[]): [Unread, ...Unread[]][] {
+  const groups = new Map<string, [Unread, ...Unread[]]>()
+  for (const one of unread) {
+    const key = JSON.stringify([one.file, one.reason])
+    const group = groups.get(key)
+    if (group === undefined) groups.set(key, [one])
+    else group.push(one)
+  }
+  return [...groups.values()]
 }
 
 function spotted({ file, line, item, id }: Unread): string {

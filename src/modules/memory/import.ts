@@ -5,11 +5,10 @@
  * or archived here since. Only what is kept counts: no conflicts are looked for, and nobody is warned of the past.
  */
 import { isDeepStrictEqual } from 'node:util'
-import type { z } from 'zod'
 import { archivedRows } from './archived.ts'
 import { keyOf, wayOf } from './as-one.ts'
 import { MEMORY_FORMS, type Library } from './library.ts'
-import type { Collection, CollectionForm } from './collection.ts'
+import { withLinks, type Collection, type CollectionForm } from './collection.ts'
 import type { MemoryCall, MemoryPlaces } from './place.ts'
 import type { MemorySearch } from './ranking.ts'
 import type { TellMemory } from './tell.ts'
@@ -19,6 +18,8 @@ import type { Entity, Relation } from '../../contracts/graph.ts'
 import type { ImportCounts, ImportInput, ImportSort, Imported, SameAs } from '../../contracts/import.ts'
 import { isDeeper } from '../../contracts/json.ts'
 import { LIMITS } from '../../contracts/limits.ts'
+import { parsedRecord } from '../../contracts/near-fit.ts'
+import { FOREIGN_ID, underUlid } from '../../ports/foreign-id.ts'
 import type { RecordBody } from '../../ports/record-store.ts'
 import { wellFormed } from '../well-formed.ts'
 
@@ -40,6 +41,8 @@ type Fate = 'taken' | 'known' | 'changed'
 interface Taking<T> {
   items: T[]
   fate: (id: string, fate: Fate) => void
+  /** With its links to foreign ids resolved. */
+  linked: (item: T) => T
 }
 
 export function createImport({ places, search, tell }: ImportNeeds): MemoryImport {
@@ -47,7 +50,7 @@ export function createImport({ places, search, tell }: ImportNeeds): MemoryImpor
     async import(call, input) {
       const place = await places.toWriteJustThere(call)
       const { library } = place
-      const account = createAccount()
+      const account = createAccount(await foreignIdsIn(library, input))
       const { entries, decisions, entities, relations } = MEMORY_FORMS
       const same_as = await takeEntities(library, account.of('entities', entities, input.entities))
       const led = { ...input.same_as, ...same_as }
@@ -58,7 +61,7 @@ export function createImport({ places, search, tell }: ImportNeeds): MemoryImpor
         entries,
         input.archived.map(({ entry }) => entry),
       )
-      const days = new Map(input.archived.map(({ day, entry }) => [entry['id'], day]))
+      const days = new Map(input.archived.map(({ day, entry }) => [underUlid(entry)['id'], day]))
       await takeEntries(library, account.of('entries', entries, input.entries), archived, (id) =>
         days.get(id),
       )
@@ -75,7 +78,21 @@ export function createImport({ places, search, tell }: ImportNeeds): MemoryImpor
   }
 }
 
-function createAccount() {
+/** Of the items of this call, and of what the memory and its archives hold already. */
+async function foreignIdsIn(
+  library: Library,
+  { entries, decisions, entities, relations, archived }: ImportInput,
+): Promise<ReadonlyMap<string, string>> {
+  const given = [...entries, ...decisions, ...entities, ...relations, ...archived.map(({ entry }) => entry)]
+  const here = entries.length + archived.length === 0 ? [] : [...(await archivedRows(library)).values()]
+  const bodies = [...here.map(({ body }) => body), ...given.map(underUlid)]
+  const pairs = bodies.flatMap(({ id, [FOREIGN_ID]: foreign }): [string, string][] =>
+    typeof id === 'string' && typeof foreign === 'string' ? [[foreign, id]] : [],
+  )
+  return new Map([...(await library.foreignIds()), ...pairs])
+}
+
+function createAccount(ids: ReadonlyMap<string, string>) {
   const none = (): ImportCounts => ({ taken: 0, known: 0, changed: 0, rejected: 0 })
   const counts: Record<ImportSort, ImportCounts> = {
     ...{ entries: none(), decisions: none(), entities: none(), relations: none(), archived: none() },
@@ -91,7 +108,7 @@ function createAccount() {
       given: readonly RecordBody[],
     ): Taking<T> {
       const items = given.flatMap((said, at): T[] => {
-        const read = readItem(form, said)
+        const read = readItem(form, said, ids)
         if ('item' in read) return [read.item]
         counts[sort].rejected += 1
         rejected.push({ sort, at, id: typeof said['id'] === 'string' ? said['id'] : null, ...read })
@@ -99,6 +116,7 @@ function createAccount() {
       })
       return {
         items,
+        linked: (item) => withLinks(item, form.links ?? [], ids) as unknown as T,
         fate(id, fate) {
           counts[sort][fate] += 1
           if (fate === 'changed') changed.push({ sort, id })
@@ -109,16 +127,14 @@ function createAccount() {
 }
 
 function readItem<T>(
-  {
-    schema,
-    complete = (body) => body,
-  }: { schema: z.ZodType<T>; complete?: (body: RecordBody) => RecordBody },
+  { schema, complete = (body) => body, links = [] }: Pick<CollectionForm<T>, 'schema' | 'complete' | 'links'>,
   said: RecordBody,
+  ids: ReadonlyMap<string, string> = new Map(),
 ): { item: T } | { reason: string } {
   if (isDeeper(said, LIMITS.json_depth_max))
     return { reason: `it is nested more than ${LIMITS.json_depth_max} deep` }
-  const wanted = complete(wellFormed(said))
-  const read = schema.safeParse(wanted)
+  const wanted = complete(withLinks(underUlid(wellFormed(said)), links, ids))
+  const read = parsedRecord(schema, wanted)
   if (!read.success) return { reason: describeParams(schema, wanted, read.error, 'the item') }
   const bytes = Buffer.byteLength(JSON.stringify(read.data))
   if (bytes <= LIMITS.record_bytes_max) return { item: read.data }
@@ -132,7 +148,7 @@ function compared<T>(before: T, item: T): Fate {
 
 /** Puts what is not here; `isThere` knows of more ways to be here than by the same id. */
 function putNew<T extends { id: string }>(
-  { items, fate }: Taking<T>,
+  { items, fate, linked }: Taking<T>,
   here: Map<string, T>,
   put: (item: T) => Promise<void>,
   isThere: (item: T) => boolean = () => false,
@@ -140,7 +156,7 @@ function putNew<T extends { id: string }>(
   const puts: Promise<void>[] = []
   for (const item of items) {
     const before = here.get(item.id)
-    if (before !== undefined) fate(item.id, compared(before, item))
+    if (before !== undefined) fate(item.id, compared(linked(before), item))
     else if (isThere(item)) fate(item.id, 'known')
     else {
       here.set(item.id, item)
@@ -186,7 +202,7 @@ async function takeEntities({ entities }: Library, taking: Taking<Entity>): Prom
  */
 async function takeRelations(
   { relations }: Library,
-  { items, fate }: Taking<Relation>,
+  { items, ...taking }: Taking<Relation>,
   same_as: SameAs,
 ): Promise<void> {
   const moved = new Set<string>()
@@ -198,7 +214,7 @@ async function takeRelations(
   })
   const ways = new Set(moved.size === 0 ? [] : (await relations.all()).map(wayOf))
   const isThere = (relation: Relation) => moved.has(relation.id) && ways.has(wayOf(relation))
-  await takeById(relations, { items: led, fate }, isThere)
+  await takeById(relations, { ...taking, items: led }, isThere)
 }
 
 /** One that was archived here is here, too. */

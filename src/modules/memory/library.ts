@@ -1,14 +1,15 @@
 /** What one project remembers: its entries, its decisions and its graph, each a collection over its store. */
 import { decodeTime } from 'ulid'
 import { entitiesAsOne, relationsAsOne } from './as-one.ts'
-import { createCollection, type Collection } from './collection.ts'
+import { createCollection, type Collection, type ForeignIds } from './collection.ts'
 import { Decision, DECISION_KIND } from '../../contracts/decision.ts'
 import { Entry, ENTRY_KIND } from '../../contracts/entry.ts'
 import { Entity, ENTITY_KIND, Relation, RELATION_KIND } from '../../contracts/graph.ts'
 import { Ulid } from '../../contracts/ids.ts'
 import type { Log } from '../../ports/log.ts'
 import type { ProjectStore } from '../../ports/project-store.ts'
-import type { RecordBody, RecordStore } from '../../ports/record-store.ts'
+import { FOREIGN_ID } from '../../ports/foreign-id.ts'
+import type { RecordBody, RecordRow, RecordStore } from '../../ports/record-store.ts'
 
 export interface Library {
   records: RecordStore
@@ -18,25 +19,56 @@ export interface Library {
   decisions: Collection<Decision>
   entities: Collection<Entity>
   relations: Collection<Relation>
+  foreignIds: ForeignIds
 }
 
 /** How each of them is read, whoever wrote it. */
 export const MEMORY_FORMS = {
-  entries: { kind: ENTRY_KIND.name, schema: Entry, complete: withTimes(['timestamp']) },
-  decisions: { kind: DECISION_KIND.name, schema: Decision, complete: withTimes(['timestamp']) },
+  entries: {
+    ...{ kind: ENTRY_KIND.name, schema: Entry, complete: withTimes(['timestamp']) },
+    links: ['relates_to'],
+  },
+  decisions: {
+    ...{ kind: DECISION_KIND.name, schema: Decision, complete: withTimes(['timestamp']) },
+    links: ['depends_on', 'supersedes', 'superseded_by', 'entry_id'],
+  },
   entities: { kind: ENTITY_KIND.name, schema: Entity, complete: withTimes(['created_at', 'updated_at']) },
-  relations: { kind: RELATION_KIND.name, schema: Relation, complete: withTimes(['created_at']) },
+  relations: {
+    ...{ kind: RELATION_KIND.name, schema: Relation, complete: withTimes(['created_at']) },
+    links: ['source', 'target'],
+  },
 }
 
 export function openLibrary(records: RecordStore, project: ProjectStore | null, log: Log): Library {
-  const entities = createCollection(records, MEMORY_FORMS.entities, log)
-  const relations = createCollection(records, MEMORY_FORMS.relations, log)
+  const foreignIds = foreignIdsOf(records)
+  const entities = createCollection(records, MEMORY_FORMS.entities, log, foreignIds)
+  const relations = createCollection(records, MEMORY_FORMS.relations, log, foreignIds)
   return {
-    ...{ records, project },
-    entries: createCollection(records, MEMORY_FORMS.entries, log),
-    decisions: createCollection(records, MEMORY_FORMS.decisions, log),
+    ...{ records, project, foreignIds },
+    entries: createCollection(records, MEMORY_FORMS.entries, log, foreignIds),
+    decisions: createCollection(records, MEMORY_FORMS.decisions, log, foreignIds),
     entities: entitiesAsOne(entities),
     relations: relationsAsOne(relations, entities),
+  }
+}
+
+/** The same map while no row of the four kinds has changed. */
+function foreignIdsOf(records: RecordStore): ForeignIds {
+  const kinds = Object.values(MEMORY_FORMS).map(({ kind }) => kind)
+  let last: { rows: readonly (readonly RecordRow[])[]; ids: ReadonlyMap<string, string> } | null = null
+  return async (own) => {
+    const rows = await Promise.all(
+      kinds.map(async (kind) => (own?.kind === kind ? own.rows : records.list(kind))),
+    )
+    if (last !== null && rows.every((some, at) => some === last?.rows[at])) return last.ids
+    const pairs = rows.flat().flatMap(({ id, body }): [string, string][] => {
+      const foreign = body[FOREIGN_ID]
+      return typeof foreign === 'string' ? [[foreign, id]] : []
+    })
+    const before = last?.ids
+    const same = before?.size === pairs.length && pairs.every(([foreign, id]) => before.get(foreign) === id)
+    last = { rows, ids: same && before !== undefined ? before : new Map(pairs) }
+    return last.ids
   }
 }
 

@@ -13,6 +13,7 @@ import { LIMITS } from '../../contracts/limits.ts'
 import { joined, saysFieldsTwice, versionsIn } from './both-sides.ts'
 import { isObject } from './is-object.ts'
 import { hasMarks } from './merge-marks.ts'
+import { underUlid } from '../../ports/foreign-id.ts'
 import type { RecordBody, RecordRow } from '../../ports/record-store.ts'
 
 export type RecordForm = 'wrapped' | 'plain' | 'bare'
@@ -85,7 +86,8 @@ function rowIn(
   if (form === 'bare') {
     const row = bareRow(kind, record)
     if (row === null) return { reason: `it does not hold an object ${WANTED[form]}` }
-    return recordName(row.id) === name ? row : { reason: `it says that its id is ${row.id}` }
+    const id = typeof record['id'] === 'string' ? record['id'] : row.id
+    return recordName(id) === name ? row : { reason: `it says that its id is ${id}` }
   }
   const body = isWrapped(record) ? record['body'] : form === 'plain' ? record : null
   if (!isObject(body) || typeof record['id'] !== 'string') {
@@ -93,7 +95,15 @@ function rowIn(
   }
   if (record['kind'] !== kind) return { reason: `it says that its kind is ${JSON.stringify(record['kind'])}` }
   if (recordName(record['id']) !== name) return { reason: `it says that its id is ${record['id']}` }
-  return { id: record['id'], body }
+  return form === 'plain' ? known(record['id'], body) : { id: record['id'], body }
+}
+
+/** Under a ULID if its id is foreign. */
+function known(id: string, body: RecordBody): RecordRow {
+  const renamed = body['id'] === id ? underUlid(body) : body
+  return typeof renamed['id'] === 'string' && renamed !== body
+    ? { id: renamed['id'], body: renamed }
+    : { id, body }
 }
 
 const WANTED: Record<RecordForm, string> = {
@@ -102,12 +112,12 @@ const WANTED: Record<RecordForm, string> = {
   bare: 'with its id',
 }
 
-/** The record that a value in bare form is; null where it does not say which. */
+/** The record that a value in bare form is, under a ULID if its id is foreign; null if it does not have an id. */
 export function bareRow(kind: string, value: RecordBody): RecordRow | null {
   const id = value['id']
   if (typeof id !== 'string') return null
-  const body = isWrapped(value) && value['kind'] === kind ? value['body'] : value
-  return { id, body: body as RecordBody }
+  const body = (isWrapped(value) && value['kind'] === kind ? value['body'] : value) as RecordBody
+  return known(id, body)
 }
 
 /** Null where not every version is one of that record. */

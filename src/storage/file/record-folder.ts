@@ -22,13 +22,21 @@ import { isDeepStrictEqual, promisify } from 'node:util'
 import { needPlainFolders } from './plain-folders.ts'
 import { recordName, recordText, type RecordForm } from './record-file.ts'
 import { TurnbellError } from '../../contracts/errors.ts'
+import { Ulid } from '../../contracts/ids.ts'
 import type { HeldRecords, RecordRow } from '../../ports/record-store.ts'
 import type { Unread } from '../../ports/project-store.ts'
 import { codeOf } from './disk.ts'
 import { unreadable, writing } from './refusal.ts'
 import { syncDirectory, syncMade } from './sync-directory.ts'
-import { lookAt, RECORD_ENDING, stampAt, stampOf } from './record-look.ts'
-import { keepCopy, rejectFile, replaceFile, type BadFile, type RejectedRecord } from './rejected-records.ts'
+import { lookAt, RECORD_ENDING, stampAt, stampOf, type RecordLook } from './record-look.ts'
+import {
+  grouped,
+  keepCopy,
+  rejectFile,
+  replaceFile,
+  type BadFile,
+  type RejectedRecord,
+} from './rejected-records.ts'
 
 export type { RejectedRecord } from './rejected-records.ts'
 
@@ -101,6 +109,7 @@ export function createRecordFolder(options: RecordFolderOptions): RecordFolder {
   const fileOf = (id: string) => path.join(folder, `${recordName(id)}${RECORD_ENDING}`)
   const look = (file: string) => lookAt(file, { kind, form, edited: options.edited, pause })
   const needWay = () => needPlainFolders(on_the_way)
+  const mayBeForeign = form === 'wrapped' ? () => false : (id: string) => Ulid.safeParse(id).success
   let kept = new Map<string, Kept>()
   /** Files whose put has a draft beside them. */
   const putting = new Set<string>()
@@ -108,19 +117,22 @@ export function createRecordFolder(options: RecordFolderOptions): RecordFolder {
   /** Answers those that stay where they are for good. Where somebody else is at it, a later look finds them again. */
   const reject = async (bad: readonly BadFile[]): Promise<BadFile[]> => {
     const staying: BadFile[] = []
+    const notices: RejectedRecord[] = []
+    const rejecting = { ...options, modes, onRejected: (notice: RejectedRecord) => void notices.push(notice) }
     for (let at = 0; at < bad.length; at += REJECTS_AT_ONCE) {
       const some = bad.slice(at, at + REJECTS_AT_ONCE)
       try {
         await alone(async () => {
           needWay()
-          staying.push(...some.filter((one) => !rejectFile({ ...options, modes }, one)))
+          staying.push(...some.filter((one) => !rejectFile(rejecting, one)))
         })
       } catch (error) {
         if (!(error instanceof TurnbellError)) throw error
-        for (const { file, reason } of some) onRejected({ file, kept_in: null, reason })
+        for (const { file, reason } of some) notices.push({ file, kept_in: null, reason })
         staying.push(...some)
       }
     }
+    for (const notice of grouped(notices)) onRejected(notice)
     return staying
   }
 
@@ -184,11 +196,26 @@ export function createRecordFolder(options: RecordFolderOptions): RecordFolder {
       : note
   }
 
+  /** The file of a record whose id is foreign: it has that id as its name. Null if there is none. */
+  const foreignFile = async (id: string): Promise<string | null> => {
+    if (!mayBeForeign(id)) return null
+    for (const name of await namesIn(folder)) {
+      if (!name.endsWith(RECORD_ENDING) || name === beside) continue
+      if (Ulid.safeParse(name.slice(0, -RECORD_ENDING.length)).success) continue
+      const file = path.join(folder, name)
+      const note = kept.get(name)
+      const same = note?.stamp_holds === true && stampAt(file) === note.stamp
+      if (same ? note.row?.id === id : idIn(await look(file)) === id) return file
+    }
+    return null
+  }
+
   const view = (seen: Seen): HeldRecords => ({
     put: (id, body) =>
       writing(fileOf(id), async (file) => {
         needWay()
         mayChange()
+        const former = await foreignFile(id)
         const text = recordText(form, kind, id, body)
         const made = await fs.mkdir(folder, { recursive: true, ...directoryMode(secret) })
         if (made !== undefined) await syncMade(made, folder)
@@ -210,8 +237,10 @@ export function createRecordFolder(options: RecordFolderOptions): RecordFolder {
           if (statSync(draft).ino !== fstatSync(fd).ino) throw new Error('another process writes there')
           // In one go, as a file is rejected: what has just been put is never taken for what was there before.
           needUnchanged(seen, file)
+          if (former !== null) needUnchanged(seen, former)
           renameSync(draft, file)
           seen?.set(file, stampOf(fstatSync(fd)))
+          if (former !== null) rmSync(former, { force: true })
         } finally {
           putting.delete(file)
           closeSync(fd)
@@ -223,7 +252,13 @@ export function createRecordFolder(options: RecordFolderOptions): RecordFolder {
       needWay()
       const file = fileOf(id)
       const found = await look(file)
-      if (found === null) return null
+      if (found === null) {
+        const foreign = await foreignFile(id)
+        const other = foreign === null ? null : await look(foreign)
+        if (foreign === null || other === null || !('id' in other.record)) return null
+        seen?.set(foreign, other.stamp)
+        return other.record.body
+      }
       const { stamp, record } = found
       if ('id' in record) {
         seen?.set(file, stamp)
@@ -256,31 +291,35 @@ export function createRecordFolder(options: RecordFolderOptions): RecordFolder {
       kept = notes
       seen?.clear()
       for (const [name, { stamp }] of notes) seen?.set(path.join(folder, name), stamp)
-      return [...notes.values()].flatMap(({ row }) => row ?? []).sort((a, b) => (a.id < b.id ? -1 : 1))
+      return rowsOf(notes).sort((a, b) => (a.id < b.id ? -1 : 1))
     },
 
     remove: (id) =>
-      writing(fileOf(id), async (file) => {
+      writing(fileOf(id), async (named) => {
+        const foreign = await foreignFile(id)
         // Whoever took it away has done what was wanted.
-        if (stampAt(file) === null) return
-        needUnchanged(seen, file)
-        await keepConflict(file)
-        needWay()
-        mayChange()
-        try {
+        const files = [named, ...(foreign === null ? [] : [foreign])].filter((file) => stampAt(file) !== null)
+        for (const file of files) {
           needUnchanged(seen, file)
-          unlinkSync(file)
-        } catch (error) {
-          if (codeOf(error) === 'ENOENT') return
-          throw error
+          await keepConflict(file)
+          needWay()
+          mayChange()
+          try {
+            needUnchanged(seen, file)
+            unlinkSync(file)
+          } catch (error) {
+            if (codeOf(error) === 'ENOENT') continue
+            throw error
+          }
+          seen?.delete(file)
+          await syncDirectory(folder)
         }
-        seen?.delete(file)
-        await syncDirectory(folder)
       }),
 
     async setAside(id, reason) {
       needWay()
-      const file = fileOf(id)
+      const named = fileOf(id)
+      const file = stampAt(named) === null ? ((await foreignFile(id)) ?? named) : named
       const stamp = seen?.get(file) ?? stampAt(file)
       if (stamp === null) return
       mayChange()
@@ -297,6 +336,20 @@ export function createRecordFolder(options: RecordFolderOptions): RecordFolder {
         reason === undefined ? [] : [{ file: path.join(folder, name), reason }],
       ),
   }
+}
+
+/** One row for each id. A file that was changed under its ULID counts before one that still has the foreign id. */
+function rowsOf(notes: ReadonlyMap<string, Kept>): RecordRow[] {
+  const rows = new Map<string, RecordRow>()
+  for (const [name, { row }] of notes) {
+    if (row === null) continue
+    if (!rows.has(row.id) || name === `${row.id}${RECORD_ENDING}`) rows.set(row.id, row)
+  }
+  return [...rows.values()]
+}
+
+function idIn(found: RecordLook | null): string | null {
+  return found !== null && 'id' in found.record ? found.record.id : null
 }
 
 function needUnchanged(seen: Seen, file: string): void {

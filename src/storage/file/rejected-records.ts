@@ -11,6 +11,21 @@ export interface RejectedRecord {
   /** Null where it could not be moved, whatever the disk says: it stays where it is, and is passed over. */
   kept_in: string | null
   reason: string
+  /** Number of files with this reason, if there are several; `file` is the first of them. */
+  count?: number
+}
+
+/** One notice for each reason. */
+export function grouped(notices: readonly RejectedRecord[]): RejectedRecord[] {
+  const groups = new Map<string, RejectedRecord[]>()
+  for (const notice of notices) {
+    const key = JSON.stringify([notice.reason, notice.kept_in === null])
+    groups.set(key, [...(groups.get(key) ?? []), notice])
+  }
+  return [...groups.values()].flatMap(([first, ...more]) => {
+    if (first === undefined) return []
+    return [more.length === 0 ? first : { ...first, count: more.length + 1 }]
+  })
 }
 
 export interface BadFile {

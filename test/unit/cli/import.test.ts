@@ -77,6 +77,15 @@ describe('import --from twining', () => {
     expect(cli.stdout()).toContain(path.join(root, '.turnbell', 'config.yml'))
   })
 
+  test('tells lines of one file that cannot be read for the same reason once, with their number', async () => {
+    const { folder, run, cli, write } = place()
+    write('blackboard.jsonl', '[]\n[]\n[]\n')
+    expect(await run('--from', 'twining', folder)).toBe(1)
+    expect(cli.stdout().match(/^Could not be read: .*$/gm)).toEqual([
+      expect.stringContaining('blackboard.jsonl, line 1, and 2 more: '),
+    ])
+  })
+
   test('means another project where one is named, else the current directory', async () => {
     const { home, folder, run, cli } = place()
     fs.mkdirSync(path.join(home, 'shop'))

@@ -1,3 +1,4 @@
+import { ulidOfForeign } from '../../../../src/ports/foreign-id.ts'
 import fs from 'node:fs'
 import path from 'node:path'
 import { beforeEach, describe, expect, test } from 'vitest'
@@ -247,10 +248,34 @@ describe('what is taken over', () => {
     expect(later.counts.archived).toEqual(known)
   })
 
+  test('takes items of foreign ids under the ULIDs that a project gives them, with their links', async () => {
+    const { counts } = await take({
+      entities: [entity('B', { id: 'n1', name: 'p' }), entity('C', { id: 'n2', name: 'q' })],
+      relations: [relation('D', 'B', 'C', { id: 'r', source: 'n1', target: 'n2' })],
+      entries: [entry('A', { id: 'hook-1', relates_to: ['hook-2'] })],
+      archived: [{ day: '2026-01-05', entry: entry('B', { id: 'hook-2' }) }],
+    })
+    expect(counts).toMatchObject({ entities: { taken: 2 }, relations: all, entries: all, archived: all })
+    const [taken] = await world.project('/projects/shop').list('entry')
+    const [former] = await world.project('/projects/shop').list('archive/2026-01-05')
+    expect(taken?.body).toMatchObject({ foreign_id: 'hook-1', relates_to: [former?.id] })
+    expect(taken?.id).toBe(ulidOfForeign('hook-1', taken?.body ?? {}))
+    expect(
+      (await take({ entries: [entry('A', { id: 'hook-1', relates_to: ['hook-2'] })] })).counts.entries,
+    ).toEqual({
+      ...known,
+    })
+  })
+
   const DEEP: unknown = JSON.parse(`${'['.repeat(64)}${']'.repeat(64)}`)
   test.each<[string, string, object, RegExp]>([
     ['an entry without an id', 'entries', entry('A', { id: undefined }), /id/],
-    ['an entry of another id', 'entries', entry('A', { id: 'one' }), /ULID/],
+    [
+      'an entry of a foreign id and no time',
+      'entries',
+      entry('A', { id: 'one', timestamp: undefined }),
+      /ULID/,
+    ],
     ['an entry of an unknown type', 'entries', entry('A', { entry_type: 'gossip' }), /entry_type/],
     ['an entry that says nothing', 'entries', entry('A', { summary: '' }), /summary/],
     ['an entry that is too long', 'entries', entry('A', { detail: 'x'.repeat(70_000) }), /bytes/],
