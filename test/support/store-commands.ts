@@ -1,5 +1,6 @@
 /** Random commands for signal stores: the same ones, with the same ids, for each store that is compared. */
 import fc from 'fast-check'
+import { TurnbellError } from '../../src/contracts/errors.ts'
 import type { Signal } from '../../src/contracts/signal.ts'
 import type { Lease, SignalStore } from '../../src/ports/signal-store.ts'
 import { fakeClock, type FakeClock } from './fake-clock.ts'
@@ -93,6 +94,16 @@ export const commandsAndCompaction = fc.oneof(
   fc.record({ do: fc.constant('compact' as const) }),
 )
 
+/** A key that belongs to another request is an outcome like any other: every store has to refuse it, and keep nothing. */
+async function orReused<T>(appended: Promise<T>): Promise<T | 'idempotency_key_reused'> {
+  try {
+    return await appended
+  } catch (error) {
+    if (error instanceof TurnbellError && error.code === 'idempotency_key_reused') return error.code
+    throw error
+  }
+}
+
 /** What commands are about: which signals and leases there have been so far. */
 export class Script {
   readonly clock: FakeClock = fakeClock()
@@ -107,11 +118,11 @@ export class Script {
     switch (command.do) {
       case 'append': {
         const signal = this.signal(command.draft)
-        return (store) => store.append(signal)
+        return (store) => orReused(store.append(signal))
       }
       case 'appendAll': {
         const signals = command.drafts.map((draft) => this.signal(draft))
-        return (store) => store.appendAll(signals)
+        return (store) => orReused(store.appendAll(signals))
       }
       case 'drain': {
         const lease = this.make.lease(command.session)

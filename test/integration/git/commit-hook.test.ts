@@ -220,7 +220,7 @@ describe('connect git', () => {
   })
 
   test('is looked at by doctor', async () => {
-    const { turnbell, cli } = cliIn()
+    const { turnbell, cli } = cliIn(repository.root, { program: played().program })
     await turnbell('connect', 'git')
     const findings = async () => {
       await cli.run('doctor', '--json')

@@ -152,7 +152,7 @@ describe('a daemon', () => {
     expect(listing).toEqual({
       ...{ type: 'pending', id: listing.type === 'pending' ? listing.id : '' },
       signals: [{ signal_id, seq, from: 'operator', intent: 'note', priority: 7 }],
-      ...{ total: 1, as_of_seq: seq },
+      ...{ total: 1, in_progress_count: 0, as_of_seq: seq },
     })
     expect(JSON.stringify(client.frames)).not.toContain('SECRET')
     expect(hub.stores.signals.pendingCount('bob')).toBe(1)
@@ -165,7 +165,7 @@ describe('a daemon', () => {
     const { signal_id, seq } = await send('bob', { payload: 'SECRET' })
     expect(await client.next('signal.pushed')).toEqual({
       ...{ type: 'signal.pushed', signal_id, seq, to: 'bob', from: 'operator' },
-      ...{ intent: 'note', priority: 3, pending_count: 1 },
+      ...{ intent: 'note', priority: 3, pending_count: 1, in_progress_count: 0 },
     })
     expect((await hub.stores.signals.read(signal_id))?.stages.pushed_at).not.toBeNull()
     expect(JSON.stringify(client.frames)).not.toContain('SECRET')
@@ -222,11 +222,12 @@ describe('a daemon', () => {
     await send('bob')
     await call(agent, 'pending', { limit: 1 })
     expect(await daemon.next('signal.drained')).toEqual({
-      ...{ type: 'signal.drained', signal_ids: [first.signal_id], session_id: 'run-1', pending_count: 1 },
+      ...{ type: 'signal.drained', signal_ids: [first.signal_id], session_id: 'run-1' },
+      ...{ pending_count: 1, in_progress_count: 0 },
     })
     agent.socket.terminate()
     expect(await daemon.next('signal.released')).toEqual({
-      ...{ type: 'signal.released', signal_ids: [first.signal_id], pending_count: 2 },
+      ...{ type: 'signal.released', signal_ids: [first.signal_id], pending_count: 2, in_progress_count: 0 },
     })
   })
 

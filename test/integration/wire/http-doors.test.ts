@@ -59,7 +59,7 @@ describe('a running hub', () => {
     ['agent', 'signals/send', send, 200],
     ['daemon', 'signals/send', send, 403],
     ['observer', 'signals/send', send, 403],
-    ['operator', 'signals/pending', {}, 403],
+    ['operator', 'signals/pending', {}, 200],
     ['agent', 'signals/pending', {}, 200],
     ['daemon', 'signals/pending', {}, 403],
     ['observer', 'signals/pending', {}, 403],

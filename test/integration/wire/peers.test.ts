@@ -40,7 +40,7 @@ describe('signals for one session', () => {
     expect(daemon.frames.some(({ type }) => type === 'signal.pushed')).toBe(false)
     agent.socket.close()
     expect(await daemon.next('signal.released')).toEqual({
-      ...{ type: 'signal.released', signal_ids: [signal_id], pending_count: 1 },
+      ...{ type: 'signal.released', signal_ids: [signal_id], pending_count: 1, in_progress_count: 0 },
     })
     const { events } = hub.stores.events.read({ type: 'signal.freed', limit: 9 })
     expect(events).toMatchObject([{ agent_id: 'bob', data: { session_id: 'run-1', pending_count: 1 } }])
