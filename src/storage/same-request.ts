@@ -15,12 +15,12 @@ const REQUEST = [
   'request_digest',
 ] as const
 
-/** Throws `idempotency_key_reused` if `again` is not the request that its key was used for first. */
-export function checkSameRequest(first: Signal, again: Signal): void {
+/** `idempotency_key_reused` if `again` is not the request that its key was used for first; null if it is. */
+export function reuseRefusal(first: Signal, again: Signal): TurnbellError | null {
   const differing: string[] = REQUEST.filter((field) => first[field] !== again[field])
   if (!isDeepStrictEqual(stored(first.payload), stored(again.payload))) differing.push('payload')
-  if (differing.length === 0) return
-  throw new TurnbellError('idempotency_key_reused', {
+  if (differing.length === 0) return null
+  return new TurnbellError('idempotency_key_reused', {
     detail: `The idempotency_key ${JSON.stringify(again.idempotency_key)} was used by ${again.from} for signal ${first.signal_id}; this request differs in ${differing.join(', ')}.`,
   })
 }

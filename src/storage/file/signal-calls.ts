@@ -9,7 +9,7 @@ import type { Signal } from '../../contracts/signal.ts'
 import type { Clock } from '../../ports/clock.ts'
 import type { Appended, Drained, Released, SignalStore } from '../../ports/signal-store.ts'
 import type { Retention } from '../retention.ts'
-import { checkSameRequest } from '../same-request.ts'
+import { reuseRefusal } from '../same-request.ts'
 import {
   emptyHead,
   entryText,
@@ -137,12 +137,22 @@ export function createSignalCalls(parts: Parts): FileSignalStore {
     return released
   }
 
+  /**
+   * Refuses the use of a key once the signal that has it is durable. If that one cannot be kept, this throws
+   * `store_unavailable` instead: nothing has used the key then, and the sender may try again.
+   */
+  const refuse = async (refusal: TurnbellError): Promise<never> => {
+    await journal.committed()
+    throw refusal
+  }
+
   return {
     async append(signal) {
       journal.checkAlive()
       const same_key = findKey(signal.from, signal.idempotency_key)
       if (answers(same_key, Date.parse(signal.created_at))) {
-        checkSameRequest(reader.waiting(same_key).signal, signal)
+        const refusal = reuseRefusal(reader.waiting(same_key).signal, signal)
+        if (refusal !== null) return await refuse(refusal)
         const first = { seq: rows.seq(same_key), signal_id: rows.idText(same_key), repeated: true }
         await journal.committed()
         return first
@@ -172,7 +182,8 @@ export function createSignalCalls(parts: Parts): FileSignalStore {
             }
           : here
         if (first !== undefined) {
-          checkSameRequest(first.signal, signal)
+          const refusal = reuseRefusal(first.signal, signal)
+          if (refusal !== null) return await refuse(refusal)
           appended.push({ seq: first.seq, signal_id: first.signal_id, repeated: true })
           continue
         }

@@ -5,7 +5,7 @@ import type { Signal, SignalStatus, SignalView } from '../../contracts/signal.ts
 import type { Clock } from '../../ports/clock.ts'
 import type { Completed, Drained, Lease, Released, SignalStore, Taken } from '../../ports/signal-store.ts'
 import { RETENTION, type Retention } from '../retention.ts'
-import { checkSameRequest } from '../same-request.ts'
+import { reuseRefusal } from '../same-request.ts'
 import { openPage } from '../signal-page.ts'
 import { viewOf } from '../signal-view.ts'
 import { timeInOrder, type ObservedStage } from '../stage-order.ts'
@@ -113,7 +113,8 @@ export function createMemorySignalStore(
     const { from, idempotency_key, created_at } = signal
     const first =
       idempotency_key === undefined ? null : knownKey(from, idempotency_key, Date.parse(created_at))
-    if (first !== null) checkSameRequest(first.signal, signal)
+    const refusal = first === null ? null : reuseRefusal(first.signal, signal)
+    if (refusal !== null) throw refusal
     const { seq, signal: kept } = first ?? store(signal)
     return { seq, signal_id: kept.signal_id, repeated: first !== null }
   }
@@ -152,8 +153,9 @@ export function createMemorySignalStore(
         const { from, idempotency_key: key, created_at } = signal
         if (key === undefined) continue
         const first = knownKey(from, key, Date.parse(created_at))?.signal ?? keysHere.get(keyOf(from, key))
-        if (first !== undefined) checkSameRequest(first, signal)
-        else keysHere.set(keyOf(from, key), signal)
+        const refusal = first === undefined ? null : reuseRefusal(first, signal)
+        if (refusal !== null) throw refusal
+        if (first === undefined) keysHere.set(keyOf(from, key), signal)
       }
       return signals.map(accept)
     },

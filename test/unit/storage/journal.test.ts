@@ -285,6 +285,26 @@ describe('a store whose lock was taken away', () => {
     expect(disk.names()).not.toContain('/hub/snapshot/index.bin')
   })
 
+  test.each(['append', 'appendAll'] as const)(
+    'a key is not refused as reused when the signal that had it could not be kept, by %s',
+    async (way) => {
+      const disk = new MemoryDisk()
+      const store = await open(disk)
+      disk.fault = (operation) => (operation === 'sync' ? systemError('EIO') : null)
+      const [first, other] = ['first', 'other'].map((payload) =>
+        make.signal({ payload, idempotency_key: 'k' }),
+      )
+      const refusals = [
+        store.append(first!),
+        way === 'append' ? store.append(other!) : store.appendAll([other!]),
+      ]
+      expect(await Promise.allSettled(refusals)).toMatchObject([
+        { status: 'rejected', reason: { code: 'store_unavailable' } },
+        { status: 'rejected', reason: { code: 'store_unavailable' } },
+      ])
+    },
+  )
+
   test('says so also after its disk has failed, and not once it is closed', async () => {
     const disk = new MemoryDisk()
     const fatal: TurnbellError[] = []
