@@ -36,6 +36,11 @@ export interface RecordStore {
   /** Takes a record that its reader cannot use out of the way; where there are files, it is kept with the reason. */
   setAside(kind: string, id: string, reason: string): Promise<void>
   /**
+   * False where a reader must leave the files of a kind as they are, also what it cannot use: git tracks them, and only a
+   * change rewrites them. True if it is absent.
+   */
+  readersMayWrite?(kind: string): boolean
+  /**
    * Work that reads and then writes records of one kind, while nobody else writes that kind: neither in this
    * process nor in another that shares the store. Such works run in the order of the calls, and writes from
    * outside wait until they are over; reads by `list` do not. What the work throws is thrown, and what it had

@@ -35,7 +35,7 @@ export function projectOpener({ log, newId }: ProjectNeeds): OpenProject {
     const known = opened.get(root)
     if (known !== undefined) return known
     const records = openProjectRecords({
-      root,
+      ...{ root, stable_ids: true, group_notices: true },
       onRejected: (notice) => log.warn(notice, 'what is no record was set aside'),
       ...(newId === undefined ? {} : { newId }),
     })

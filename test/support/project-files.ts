@@ -2,14 +2,18 @@
 import fs from 'node:fs'
 import path from 'node:path'
 import type { RejectedRecord } from '../../src/storage/file/record-folder.ts'
-import { openProjectRecords } from '../../src/storage/file/project-records.ts'
+import { openProjectRecords, type ProjectRecordOptions } from '../../src/storage/file/project-records.ts'
 import { temporaryDirectory } from './temporary-directory.ts'
 
-export function projectFiles(pause?: (ms: number) => Promise<unknown>, newId?: () => string) {
+export function projectFiles(
+  pause?: (ms: number) => Promise<unknown>,
+  newId?: () => string,
+  more: Partial<ProjectRecordOptions> = {},
+) {
   const root = temporaryDirectory()
   const notices: RejectedRecord[] = []
   const store = openProjectRecords({
-    root,
+    ...{ root, ...more },
     onRejected: (notice) => notices.push(notice),
     ...(pause === undefined ? {} : { pause }),
     ...(newId === undefined ? {} : { newId }),

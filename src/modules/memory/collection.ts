@@ -114,7 +114,15 @@ export function createCollection<T extends { id: string }>(
 
   /** What is no such record goes out of the way, with the reason, unless somebody has mended it meanwhile. */
   const setAside = async (misfits: readonly Misfit[]): Promise<void> => {
-    if (misfits.length === 0) return
+    const [first] = misfits
+    if (first === undefined) return
+    if (records.readersMayWrite?.(kind) === false) {
+      log.warn(
+        { kind, count: misfits.length, first },
+        'records do not fit their kind and stay in a tracked file',
+      )
+      return
+    }
     try {
       await records.exclusive(kind, async (held) => {
         const rows = await held.list()

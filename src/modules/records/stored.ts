@@ -13,7 +13,8 @@ import type { KnownKind } from './kinds.ts'
  */
 export async function storedRecords(known: KnownKind, store: RecordStore, log: Log): Promise<KeptRecord[]> {
   const { fitting, misfits } = sorted(known, await store.list(known.kind.name))
-  if (misfits.length > 0 && known.kind.changed_by === undefined) {
+  const may_write = store.readersMayWrite?.(known.kind.name) !== false
+  if (misfits.length > 0 && may_write && known.kind.changed_by === undefined) {
     await store
       .exclusive(known.kind.name, (held) => setMisfitsAside(known, held, misfits))
       .catch((err: unknown) => {

@@ -18,6 +18,8 @@ export interface IndexedFolderOptions extends RecordFolderOptions {
   on_the_way: readonly string[]
   mayChange: () => void
   alone: (work: (mayChange: () => void) => Promise<void>) => Promise<boolean>
+  /** Whether git tracks the folder: only a change rewrites its index. */
+  tracked: () => boolean
 }
 
 export interface IndexedFolder extends RecordFolder {
@@ -112,7 +114,7 @@ export function createIndexedFolder(options: IndexedFolderOptions): IndexedFolde
     async list() {
       const rows = await records.list()
       const text = () => Buffer.from(tableText(rows.map(textOf)))
-      if (!changing && !isCurrent(rows, text)) await orTell(() => alone(bring))
+      if (!changing && !isCurrent(rows, text) && !options.tracked()) await orTell(() => alone(bring))
       return rows
     },
     remove: (id) => change(() => records.remove(id)),

@@ -8,7 +8,7 @@ import { LIMITS } from '../../contracts/limits.ts'
 import type { RecordBody, RecordRow } from '../../ports/record-store.ts'
 import { isObject } from './is-object.ts'
 import { bareRow } from './record-file.ts'
-import { isNameless } from './record-place.ts'
+import { AS_WRITTEN, isNameless, type Reading } from './record-place.ts'
 import { markOfMerge } from './merge-marks.ts'
 import { startsAlike } from './watched-file.ts'
 
@@ -19,7 +19,7 @@ export interface LogLine {
   row: RecordRow | null
   /** Why it is no record. */
   bad: string | null
-  /** An object that does not say its id. */
+  /** An object that does not say its id; its row has one. */
   nameless: RecordBody | null
 }
 
@@ -35,17 +35,22 @@ export interface LogText {
 }
 
 /** Reads only what stands behind `before`, where that is still there byte for byte; its map of rows is used up. */
-export function readLog(kind: string, bytes: Buffer, before: LogText | null): LogText {
+export function readLog(
+  kind: string,
+  bytes: Buffer,
+  before: LogText | null,
+  how: Reading = AS_WRITTEN,
+): LogText {
   const whole = before === null ? 0 : endOfWhole(before)
   const grew = before !== null && whole > 0 && startsWith(bytes, before.bytes.subarray(0, whole))
   if (grew && whole === before.bytes.length) {
-    return addLines({ ...before, bytes }, whole, (raw) => readLine(kind, raw))
+    return addLines({ ...before, bytes }, whole, (raw) => readLine(kind, raw, how))
   }
   const known = before === null ? null : rowsByText(before)
   const empty: LogText = { bytes, lines: [], rows: new Map(), sorted: null, troubled: [] }
   return addLines(empty, 0, (raw) => {
     const row = known?.get(keyOf(raw))
-    return row === undefined ? readLine(kind, raw) : { row, bad: null, nameless: null }
+    return row === undefined ? readLine(kind, raw, how) : { row, bad: null, nameless: null }
   })
 }
 
@@ -82,7 +87,9 @@ function endOfWhole({ bytes }: LogText): number {
 
 function rowsByText({ bytes, lines }: LogText): Map<string, RecordRow> {
   const rows = new Map<string, RecordRow>()
-  for (const { start, end, row } of lines) if (row !== null) rows.set(keyOf(bytes.subarray(start, end)), row)
+  for (const { start, end, row, nameless } of lines) {
+    if (row !== null && nameless === null) rows.set(keyOf(bytes.subarray(start, end)), row)
+  }
   return rows
 }
 
@@ -107,13 +114,14 @@ function addLines(text: LogText, from: number, read: (raw: Buffer) => LineSays):
       if (sorted !== null && line.row.id > (sorted.at(-1)?.id ?? '')) sorted.push(line.row)
       else sorted = null
       rows.set(line.row.id, line.row)
-    } else if (line.bad !== null || line.nameless !== null) troubled.push(line)
+    }
+    if (line.bad !== null || line.nameless !== null) troubled.push(line)
     start = end
   }
   return { ...text, lines, troubled, sorted }
 }
 
-function readLine(kind: string, raw: Buffer): LineSays {
+function readLine(kind: string, raw: Buffer, { name, stable_ids }: Reading): LineSays {
   const bad = (reason: string): LineSays => ({ row: null, bad: reason, nameless: null })
   const bytes_max = LIMITS.record_file_bytes_max
   if (raw.length > bytes_max + 2) return bad(`it is larger than ${bytes_max} bytes`)
@@ -127,7 +135,10 @@ function readLine(kind: string, raw: Buffer): LineSays {
     return bad(markOfMerge(text) ?? whyNoJson(error))
   }
   if (!isObject(value)) return bad('it is no object')
-  if (isNameless(value)) return { row: null, bad: null, nameless: value }
-  const row = bareRow(kind, value)
+  if (isNameless(value)) {
+    const row = name === null ? null : bareRow(kind, JSON.parse(name(value)) as RecordBody, stable_ids)
+    return { row, bad: null, nameless: value }
+  }
+  const row = bareRow(kind, value, stable_ids)
   return row === null ? bad('its id is no text') : { row, bad: null, nameless: null }
 }

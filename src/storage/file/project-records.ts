@@ -27,6 +27,7 @@ import { createRecordLog } from './record-log.ts'
 import { createRecordTable } from './record-table.ts'
 import type { Change, PlacedRecords } from './record-place.ts'
 import { syncMade } from './sync-directory.ts'
+import { trackedLook } from './tracked.ts'
 
 export interface ProjectRecordOptions {
   /** The project's own directory, which must exist by the time something is put. */
@@ -34,6 +35,10 @@ export interface ProjectRecordOptions {
   onRejected?: (notice: RejectedRecord) => void
   /** Names what somebody wrote into a log or a table by hand without an id; without it, that is set aside. */
   newId?: () => string
+  /** Reads an id that is not a ULID as the one of `ports/foreign-id.ts`. */
+  stable_ids?: boolean
+  /** Files that are set aside for the same reason are one notice with a count. */
+  group_notices?: boolean
   /** Only tests bring their own. */
   pause?: (ms: number) => Promise<unknown>
 }
@@ -50,6 +55,7 @@ interface Shelf {
   unread: () => Unread[]
   lock: string
   on_the_way: readonly string[]
+  tracked: () => boolean
   records: HeldRecords
   /** The same for one exclusive work. */
   forWork: () => HeldRecords
@@ -68,6 +74,7 @@ const LOCK_TRY_MS = 5
 
 export function openProjectRecords(options: ProjectRecordOptions): ProjectRecords {
   const { root, onRejected = () => {}, newId, pause = wait } = options
+  const { stable_ids = false, group_notices = false } = options
   const inside = projectFolder(root)
   const ensureFolder = projectFolderMaker(root)
   const turns = createTurns()
@@ -80,9 +87,13 @@ export function openProjectRecords(options: ProjectRecordOptions): ProjectRecord
     const isFile = place.form === 'log' || place.form === 'table'
     const folders = [at, rejected].map((one) => (isFile ? path.dirname(one) : one))
     const on_the_way = [...new Set(folders.flatMap((folder) => foldersTo(root, folder)))]
+    const tracked = trackedLook(at)
     const common = {
-      ...{ kind, rejected, on_the_way, onRejected, pause },
-      alone: (work: (mayChange: () => void) => Promise<void>) => aloneNow(shelf, work),
+      ...{ kind, rejected, on_the_way, onRejected, pause, tracked, stable_ids, group_notices },
+      async alone(work: (mayChange: () => void) => Promise<void>) {
+        if (tracked()) throw staysTracked(at)
+        return aloneNow(shelf, work)
+      },
       mayChange() {
         if (!shelf.mine()) throw lost(at)
       },
@@ -104,6 +115,7 @@ export function openProjectRecords(options: ProjectRecordOptions): ProjectRecord
       unread: () => (log ?? folder)?.unread() ?? [],
       lock,
       on_the_way,
+      tracked,
       records,
       forWork,
       placed,
@@ -163,6 +175,7 @@ export function openProjectRecords(options: ProjectRecordOptions): ProjectRecord
     list: async (kind) => shelfOf(kind).records.list(),
     setAside: (kind, id, reason) => sealed(kind, (records) => records.setAside(id, reason)),
     exclusive: sealed,
+    readersMayWrite: (kind) => !shelfOf(kind).tracked(),
     async unread() {
       const found: Unread[] = []
       for (const kind of await kindsIn(root)) {
@@ -234,6 +247,13 @@ async function prepare(root: string, ensureFolder: () => Promise<void>, folder: 
       cause,
     })
   }
+}
+
+function staysTracked(at: string): TurnbellError {
+  return new TurnbellError('store_unavailable', {
+    detail: `git tracks ${at}, and reading does not rewrite it`,
+    hint: 'The next change of a record there does.',
+  })
 }
 
 function lost(folder: string): TurnbellError {

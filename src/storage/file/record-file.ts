@@ -58,23 +58,29 @@ export function readableValue(form: RecordForm, kind: string, id: string, body: 
   })
 }
 
-/** `name` is the file's, without its ending. */
-export function readRecord(form: RecordForm, kind: string, name: string, text: string): ReadRecord {
+/** `name` is the file's, without its ending. `stable_ids`: a foreign id is read as its ULID. */
+export function readRecord(
+  form: RecordForm,
+  kind: string,
+  name: string,
+  text: string,
+  stable_ids = false,
+): ReadRecord {
   // Nobody merges what lies in a home.
   const mayMerge = form !== 'wrapped'
   let value: unknown
   try {
     value = handwrittenJson(text)
   } catch (error) {
-    const merged = mayMerge ? mergedRow(form, kind, name, versionsIn(text)) : null
+    const merged = mayMerge ? mergedRow(form, kind, name, versionsIn(text), stable_ids) : null
     if (merged !== null) return merged
     if (mayMerge && hasMarks(text)) return { reason: 'it holds an unresolved merge conflict', stays: true }
     return { reason: whyNoJson(error) }
   }
   const record = isObject(value) ? value : {}
   const versions = mayMerge && saysFieldsTwice(text, record) ? versionsIn(text) : null
-  const merged = (versions?.length ?? 0) > 1 ? mergedRow(form, kind, name, versions) : null
-  return merged ?? rowIn(form, kind, name, record)
+  const merged = (versions?.length ?? 0) > 1 ? mergedRow(form, kind, name, versions, stable_ids) : null
+  return merged ?? rowIn(form, kind, name, record, stable_ids)
 }
 
 function rowIn(
@@ -82,9 +88,10 @@ function rowIn(
   kind: string,
   name: string,
   record: RecordBody,
+  stable_ids: boolean,
 ): RecordRow | { reason: string } {
   if (form === 'bare') {
-    const row = bareRow(kind, record)
+    const row = bareRow(kind, record, stable_ids)
     if (row === null) return { reason: `it does not hold an object ${WANTED[form]}` }
     const id = typeof record['id'] === 'string' ? record['id'] : row.id
     return recordName(id) === name ? row : { reason: `it says that its id is ${id}` }
@@ -95,7 +102,7 @@ function rowIn(
   }
   if (record['kind'] !== kind) return { reason: `it says that its kind is ${JSON.stringify(record['kind'])}` }
   if (recordName(record['id']) !== name) return { reason: `it says that its id is ${record['id']}` }
-  return form === 'plain' ? known(record['id'], body) : { id: record['id'], body }
+  return form === 'plain' && stable_ids ? known(record['id'], body) : { id: record['id'], body }
 }
 
 /** Under a ULID if its id is foreign. */
@@ -112,12 +119,12 @@ const WANTED: Record<RecordForm, string> = {
   bare: 'with its id',
 }
 
-/** The record that a value in bare form is, under a ULID if its id is foreign; null if it does not have an id. */
-export function bareRow(kind: string, value: RecordBody): RecordRow | null {
+/** The record that a value in bare form is; null if it does not have an id. */
+export function bareRow(kind: string, value: RecordBody, stable_ids = false): RecordRow | null {
   const id = value['id']
   if (typeof id !== 'string') return null
   const body = (isWrapped(value) && value['kind'] === kind ? value['body'] : value) as RecordBody
-  return known(id, body)
+  return stable_ids ? known(id, body) : { id, body }
 }
 
 /** Null where not every version is one of that record. */
@@ -126,8 +133,9 @@ function mergedRow(
   kind: string,
   name: string,
   versions: readonly RecordBody[] | null,
+  stable_ids: boolean,
 ): (RecordRow & { merged: true }) | null {
-  const rows = (versions ?? []).map((version) => rowIn(form, kind, name, version))
+  const rows = (versions ?? []).map((version) => rowIn(form, kind, name, version, stable_ids))
   const whole = rows.flatMap((row) => ('id' in row ? [row] : []))
   const [first] = whole
   if (first === undefined || whole.length < rows.length) return null

@@ -50,6 +50,10 @@ export interface RecordFolderOptions {
   secret: boolean
   /** See `LookOptions`. */
   edited: boolean
+  /** See `LookOptions`. */
+  stable_ids?: boolean
+  /** Files with the same reason are one notice with a count. */
+  group_notices?: boolean
   /** The name of a file in the folder that is no record. */
   beside?: string
   onRejected: (notice: RejectedRecord) => void
@@ -104,12 +108,12 @@ const MERGED = 'it holds both sides of a merge, which were put together; this is
 
 export function createRecordFolder(options: RecordFolderOptions): RecordFolder {
   const { kind, folder, form, secret, pause = wait, mayChange = () => {}, on_the_way = [] } = options
-  const { alone = byItself, onRejected, beside } = options
+  const { alone = byItself, onRejected, beside, stable_ids = false, group_notices = false } = options
   const modes = secret ? { folder: 0o700, file: 0o600 } : {}
   const fileOf = (id: string) => path.join(folder, `${recordName(id)}${RECORD_ENDING}`)
-  const look = (file: string) => lookAt(file, { kind, form, edited: options.edited, pause })
+  const look = (file: string) => lookAt(file, { kind, form, edited: options.edited, stable_ids, pause })
   const needWay = () => needPlainFolders(on_the_way)
-  const mayBeForeign = form === 'wrapped' ? () => false : (id: string) => Ulid.safeParse(id).success
+  const mayBeForeign = (id: string) => stable_ids && Ulid.safeParse(id).success
   let kept = new Map<string, Kept>()
   /** Files whose put has a draft beside them. */
   const putting = new Set<string>()
@@ -132,7 +136,7 @@ export function createRecordFolder(options: RecordFolderOptions): RecordFolder {
         staying.push(...some)
       }
     }
-    for (const notice of grouped(notices)) onRejected(notice)
+    for (const notice of group_notices ? grouped(notices) : notices) onRejected(notice)
     return staying
   }
 
@@ -176,7 +180,7 @@ export function createRecordFolder(options: RecordFolderOptions): RecordFolder {
   /** What two sides have made of it is not lost where something else takes its place. */
   const keepConflict = async (file: string): Promise<void> => {
     // As it is now: whoever is still at it has no time left.
-    const seen = options.edited ? await lookAt(file, { kind, form, edited: false, pause }) : null
+    const seen = options.edited ? await lookAt(file, { kind, form, edited: false, stable_ids, pause }) : null
     if (seen === null) return
     const { record } = seen
     if ('id' in record ? record.merged !== true : record.stays !== true) return

@@ -16,7 +16,7 @@ import {
 } from './log-text.ts'
 import { createMender } from './mender.ts'
 import { needPlainFolders } from './plain-folders.ts'
-import { changeTo, lastWords, named, type Change } from './record-place.ts'
+import { changeTo, lastWords, naming, type Change } from './record-place.ts'
 import type { PlacedRecords, RecordPlaceOptions } from './record-place.ts'
 import { writing } from './refusal.ts'
 import { keepRejected, type RejectedLine } from './rejected-lines.ts'
@@ -39,8 +39,11 @@ export interface RecordLog extends PlacedRecords {
 }
 
 export function createRecordLog(options: RecordPlaceOptions): RecordLog {
-  const { kind, file, rejected, newId, on_the_way, pause } = options
+  const { kind, file, rejected, on_the_way, pause, stable_ids } = options
+  const name = naming(options.newId)
   const watched = watchFile(file)
+  // A file that git does not track is rewritten with the ids by whoever lists it.
+  const reading = () => ({ name: options.tracked() ? name : null, stable_ids })
   const needWay = () => needPlainFolders(on_the_way)
   const mender = createMender(options)
   let known: LogText | null = null
@@ -50,7 +53,7 @@ export function createRecordLog(options: RecordPlaceOptions): RecordLog {
     needWay()
     const bytes = watched.look()
     if (bytes === null) known = null
-    else if (bytes !== known?.bytes) known = readLog(kind, bytes, known)
+    else if (bytes !== known?.bytes) known = readLog(kind, bytes, known, reading())
     return known
   }
 
@@ -126,20 +129,23 @@ export function createRecordLog(options: RecordPlaceOptions): RecordLog {
       if (reason !== undefined) going.set(id, { reason })
       else if (text === null) going.set(id, 'goes')
     }
-    const rows = going.size === 0 ? null : look()?.rows
-    if (![...going.keys()].some((id) => rows?.has(id))) {
+    const mending = options.tracked()
+    const text = going.size === 0 && !mending ? null : look()
+    const troubled = mending && text !== null && mendable(text).length > 0
+    if (!troubled && ![...going.keys()].some((id) => text?.rows.has(id))) {
       if (more.length > 0) await append(more, options.mayChange)
       return
     }
     // All that was ever said of it: an earlier line would count again.
-    const fateOf = ({ row }: LogLine): Fate => (row === null ? 'stays' : (going.get(row.id) ?? 'stays'))
+    const fateOf = (line: LogLine): Fate =>
+      (line.row === null ? undefined : going.get(line.row.id)) ?? (troubled ? mended(line) : 'stays')
     await rewrite(fateOf, more, options.mayChange)
   }
 
   const mended = ({ bad, nameless }: LogLine): Fate => {
     if (bad !== null) return { reason: bad }
     if (nameless === null) return 'stays'
-    return newId === undefined ? { reason: 'it does not say its id' } : { text: named(nameless, newId) }
+    return name === null ? { reason: 'it does not say its id' } : { text: name(nameless) }
   }
 
   const placed = createPlaced({
@@ -152,7 +158,8 @@ export function createRecordLog(options: RecordPlaceOptions): RecordLog {
       if (first === null || mendable(first).length === 0) return first === null ? [] : sortedRows(first)
       const { text, settled } = await settledLook()
       if (text === null) return []
-      const bad = mendable(text)
+      // The other lines are read as they are to be.
+      const bad = mendable(text).filter((one) => one.bad !== null || name === null || !options.tracked())
       if (bad.length > 0 && settled) {
         const troubled = bad.map((one) => ({
           reason: one.bad ?? 'it does not say its id',
@@ -170,8 +177,13 @@ export function createRecordLog(options: RecordPlaceOptions): RecordLog {
     ...placed,
     unread() {
       const text = look()
-      const half = text === null ? null : halfLine(text)
-      return half === null ? [] : [{ file, reason: UNENDED }]
+      if (text === null) return []
+      const bad = mendable(text).flatMap((line) => line.bad ?? [])
+      const more = bad.length > 1 ? `, and ${bad.length - 1} more` : ''
+      return [
+        ...bad.slice(0, 1).map((reason) => ({ file, reason: `a line cannot be read: ${reason}${more}` })),
+        ...(halfLine(text) === null ? [] : [{ file, reason: UNENDED }]),
+      ]
     },
   }
 }

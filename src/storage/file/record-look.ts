@@ -25,6 +25,8 @@ export interface LookOptions {
    * written, and is looked at again before that is said of it.
    */
   edited: boolean
+  /** Reads a foreign id as its ULID. */
+  stable_ids?: boolean
   pause: (ms: number) => Promise<unknown>
 }
 
@@ -40,7 +42,8 @@ export async function lookAt(file: string, options: LookOptions): Promise<Record
     // Who writes in place begins by emptying the file, and takes as long as it likes until it writes.
     if (options.edited && text === '') return null
     const name = path.basename(file, RECORD_ENDING)
-    const record = typeof text === 'string' ? readRecord(options.form, options.kind, name, text) : text
+    const record =
+      typeof text === 'string' ? readRecord(options.form, options.kind, name, text, options.stable_ids) : text
     // A time to come is that of a clock set back, and as far from now as one that has passed.
     const age_ms = Math.abs(Date.now() - Math.max(stat.mtimeMs, stat.ctimeMs))
     const settled = !options.edited || age_ms >= LIMITS.file_settle_ms

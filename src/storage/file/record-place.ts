@@ -2,6 +2,7 @@
 import { isObject } from './is-object.ts'
 import { readableValue } from './record-file.ts'
 import type { RejectedRecord } from './rejected-records.ts'
+import { ulidOfForeign } from '../../ports/foreign-id.ts'
 import { TurnbellError } from '../../contracts/errors.ts'
 import { LIMITS } from '../../contracts/limits.ts'
 import type { HeldRecords, RecordBody } from '../../ports/record-store.ts'
@@ -21,9 +22,13 @@ export interface RecordPlaceOptions {
    * asks `mayChange` at the last moment before it changes anything.
    */
   alone: (work: (mayChange: () => void) => Promise<void>) => Promise<boolean>
+  /** Whether git tracks the file: it is rewritten only together with a change. */
+  tracked: () => boolean
   /** Throws where exclusive work may not change anything any more. */
   mayChange: () => void
   pause: (ms: number) => Promise<unknown>
+  /** Reads a foreign id as its ULID. */
+  stable_ids: boolean
 }
 
 /** What is to become of one record. */
@@ -66,9 +71,32 @@ export function lastWords(changes: readonly Change[]): Change[] {
   return [...last.values()]
 }
 
-/** With an id in front, where that is how its author meant it: an object that does not say any. */
-export function named(value: RecordBody, newId: () => string): string {
-  return JSON.stringify({ id: newId(), ...value })
+/** How a file that others may have written is read. */
+export interface Reading {
+  /** Null if nobody names what does not have an id. */
+  name: Named | null
+  /** A foreign id is read as its ULID. */
+  stable_ids: boolean
+}
+
+export const AS_WRITTEN: Reading = { name: null, stable_ids: false }
+
+/** Text of a record that was written down without an id, with one in front. */
+export type Named = (value: RecordBody) => string
+
+/**
+ * A record with a time gets the same id in every process; another one the same for as long as this process reads it. Null
+ * if nobody names them.
+ */
+export function naming(newId: (() => string) | undefined): Named | null {
+  if (newId === undefined) return null
+  const ids = new Map<string, string>()
+  return (value) => {
+    const text = JSON.stringify(value)
+    const id = ulidOfForeign(text, value) ?? ids.get(text) ?? newId()
+    ids.set(text, id)
+    return JSON.stringify({ id, ...value })
+  }
 }
 
 export const isNameless = (value: unknown): value is RecordBody =>

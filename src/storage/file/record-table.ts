@@ -5,7 +5,7 @@
 import { createMender } from './mender.ts'
 import { createPlaced } from './placed.ts'
 import { needPlainFolders } from './plain-folders.ts'
-import { changeTo, lastWords, named, type Change } from './record-place.ts'
+import { changeTo, lastWords, naming, type Change } from './record-place.ts'
 import type { PlacedRecords, RecordPlaceOptions } from './record-place.ts'
 import { writing } from './refusal.ts'
 import { keepRejected, type RejectedLine } from './rejected-lines.ts'
@@ -19,8 +19,11 @@ import type { RecordBody, RecordRow } from '../../ports/record-store.ts'
 const NOTHING = Buffer.alloc(0)
 
 export function createRecordTable(options: RecordPlaceOptions): PlacedRecords {
-  const { kind, file, rejected, newId, on_the_way, pause } = options
+  const { kind, file, rejected, on_the_way, pause, stable_ids } = options
+  const name = naming(options.newId)
   const watched = watchFile(file, LIMITS.table_bytes_max)
+  // A file that git does not track is rewritten with the ids by whoever lists it.
+  const reading = () => ({ name: options.tracked() ? name : null, stable_ids })
   const needWay = () => needPlainFolders(on_the_way)
   const mender = createMender(options)
   let known: TableText | null = null
@@ -33,7 +36,8 @@ export function createRecordTable(options: RecordPlaceOptions): PlacedRecords {
     needWay()
     const bytes = watched.look()
     if (bytes === null || bytes === known?.bytes) return bytes === null ? null : known
-    known = written?.bytes.equals(bytes) === true ? { ...written, bytes } : readTable(kind, bytes, known)
+    known =
+      written?.bytes.equals(bytes) === true ? { ...written, bytes } : readTable(kind, bytes, known, reading())
     return known
   }
 
@@ -79,7 +83,7 @@ export function createRecordTable(options: RecordPlaceOptions): PlacedRecords {
     const lines = new Map(table?.lines)
     const rejects: RejectedLine[] = [...(table?.left_over ?? [])]
     for (const nameless of table?.nameless ?? []) {
-      const line = newId === undefined ? null : tableLine(kind, named(nameless, newId))
+      const line = name === null ? null : tableLine(kind, name(nameless), stable_ids)
       if (line !== null) lines.set(line.row.id, line)
       else rejects.push(rejectedNameless(nameless))
     }
@@ -91,7 +95,7 @@ export function createRecordTable(options: RecordPlaceOptions): PlacedRecords {
       if (reason !== undefined && before !== undefined)
         rejects.push({ line: Buffer.from(before.text), reason })
       if (text === null) lines.delete(id)
-      else lines.set(id, tableLine(kind, text))
+      else lines.set(id, tableLine(kind, text, stable_ids))
     }
     if (isSame) return { next: null, rejects }
     const bytes = Buffer.from(tableText(linesInOrder({ lines }).map(({ text }) => text)))
@@ -106,7 +110,8 @@ export function createRecordTable(options: RecordPlaceOptions): PlacedRecords {
     async list(line) {
       const { table, settled } = await settledLook()
       if (table !== null && !table.good && settled) {
-        const troubled = [...table.left_over, ...table.nameless.map(rejectedNameless)]
+        const nameless = name !== null && options.tracked() ? [] : table.nameless
+        const troubled = [...table.left_over, ...nameless.map(rejectedNameless)]
         await mender.mend(table.bytes, troubled, (mayChange) =>
           line.next(() => writing(file, () => rewrite([], mayChange))),
         )

@@ -13,7 +13,7 @@ import { sidesOf } from './merge-marks.ts'
 import { saysAllIds, scanObjects } from './object-scan.ts'
 import { isObject } from './is-object.ts'
 import { bareRow, recordValue } from './record-file.ts'
-import { isNameless } from './record-place.ts'
+import { AS_WRITTEN, isNameless, type Reading } from './record-place.ts'
 import type { RejectedLine } from './rejected-lines.ts'
 
 export interface TableLine {
@@ -24,7 +24,7 @@ export interface TableLine {
 export interface TableText {
   bytes: Buffer
   lines: Map<string, TableLine>
-  /** Objects that do not say their id. */
+  /** Objects that do not say their id; their lines have one. */
   nameless: RecordBody[]
   left_over: RejectedLine[]
   /** Whether it can stay as it stands there. */
@@ -39,12 +39,17 @@ export function linesInOrder({ lines }: Pick<TableText, 'lines'>): TableLine[] {
   return [...lines.values()].sort((a, b) => (a.row.id < b.row.id ? -1 : 1))
 }
 
-export function tableLine(kind: string, text: string): TableLine {
-  return { row: bareRow(kind, JSON.parse(text) as RecordBody) as RecordRow, text }
+export function tableLine(kind: string, text: string, stable_ids = false): TableLine {
+  return { row: bareRow(kind, JSON.parse(text) as RecordBody, stable_ids) as RecordRow, text }
 }
 
 /** Rows that say the same as in `before` are the same objects. */
-export function readTable(kind: string, bytes: Buffer, before: TableText | null): TableText {
+export function readTable(
+  kind: string,
+  bytes: Buffer,
+  before: TableText | null,
+  how: Reading = AS_WRITTEN,
+): TableText {
   const text = bytes.toString('utf8')
   const { objects, left_over, good } = objectsOf(text)
   const table: TableText = { bytes, lines: new Map(), nameless: [], left_over: [], good }
@@ -59,7 +64,7 @@ export function readTable(kind: string, bytes: Buffer, before: TableText | null)
       continue
     }
     const line = JSON.stringify(object)
-    const row = bareRow(kind, object)
+    const row = bareRow(kind, object, how.stable_ids)
     const said = versions.get(row?.id ?? '') ?? 0
     if (row === null) reject(line, 'its id is no text')
     else if (Buffer.byteLength(line) > LIMITS.record_file_bytes_max)
@@ -75,6 +80,12 @@ export function readTable(kind: string, bytes: Buffer, before: TableText | null)
   }
   // One that is there twice would be another record to everybody who reads it without turnbell.
   const once = table.lines.size + table.nameless.length + table.left_over.length === objects.length
+  const { name } = how
+  if (name !== null) {
+    for (const line of table.nameless.map((value) => tableLine(kind, name(value), how.stable_ids))) {
+      table.lines.set(line.row.id, line)
+    }
+  }
   return { ...table, good: good && once && table.nameless.length === 0 && table.left_over.length === 0 }
 }
 

@@ -18,7 +18,7 @@ const decision = (id: string, fields: object = {}) => ({
 })
 
 function memory(files: Record<string, string>) {
-  const project = projectFiles()
+  const project = projectFiles(undefined, undefined, { stable_ids: true, group_notices: true })
   for (const [name, text] of Object.entries(files)) {
     fs.mkdirSync(path.dirname(project.inside(name)), { recursive: true })
     fs.writeFileSync(project.inside(name), text)
