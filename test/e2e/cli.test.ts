@@ -474,7 +474,7 @@ describe('exit codes', () => {
     expect((await turnbell(['hub', '--home', at, '--port', '0'])).code).toBe(75)
     expect(await code('send', '--home', at)).toEqual({ code: 64, problem: 'usage_invalid' })
     await end(hub, 'SIGTERM')
-    expect(await code('send', '--home', at, '--to', 'ada', 'x')).toEqual({
+    expect(await code('send', '--no-autostart', '--home', at, '--to', 'ada', 'x')).toEqual({
       code: 69,
       problem: 'hub_unreachable',
     })

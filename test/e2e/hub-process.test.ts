@@ -221,7 +221,7 @@ export default () => ({ name: 'printer' })
     say({ id: 1, method: 'initialize', params })
     say({ method: 'notifications/initialized' })
     say({ id: 2, method: 'tools/call', params: { name: 'signals_pending', arguments: {} } })
-    await eventually('it answers', () => said.includes('"id":2'))
+    await eventually('both are answered', () => said.includes('"id":1') && said.includes('"id":2'))
     const answers = said
       .trim()
       .split('\n')

@@ -45,6 +45,8 @@ describe('every old name', () => {
     ['twining_summarize', {}, { recent_activity_summary: expect.any(String) }],
     ['twining_what_changed', { since: '2020-01-01' }, { new_entries: expect.any(Array) }],
     ['twining_status', {}, { blackboard_entries: expect.any(Number) }],
+    ['twining_commits', { commit_hash: '3c8f08b' }, { decisions: expect.any(Array) }],
+    ['twining_export', {}, { markdown: expect.any(String) }],
     ['twining_archive', {}, { archived_count: expect.any(Number) }],
   ]
 
