@@ -8,14 +8,16 @@ import { InvalidArgumentError } from 'commander'
 import { TurnbellError } from '../contracts/errors.ts'
 import { CallerContext } from '../contracts/http.ts'
 import type { Cli } from './cli.ts'
+import { PROJECT_HERE } from './memory-scope.ts'
 
 const IS_PATH = /[/\\]|^\.{1,2}$/
 /** Would end the header that it stands in. */
 const CONTROL = /[\u0000-\u001f\u007f]/
 
-/** A directory becomes absolute; a project's id or alias, and `portfolio`, have no slash and stay as they are. */
+/** A directory becomes absolute, and so does `project`, the one around the caller; a project's id or alias, and `portfolio`, have no slash and stay as they are. */
 export function parseScope(cli: Pick<Cli, 'cwd'>): (said: string) => string {
   return (said) => {
+    if (said === PROJECT_HERE) return placeFrom(cli, '.')
     const scope = IS_PATH.test(said) ? placeFrom(cli, said) : said
     if (CallerContext.safeParse({ scope }).success && !CONTROL.test(scope)) return scope
     throw new InvalidArgumentError("It must be a project's id, its alias, its directory, or portfolio.")

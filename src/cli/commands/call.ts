@@ -3,6 +3,7 @@ import { type Command, InvalidArgumentError } from 'commander'
 import { type Cli, invocationOf } from '../cli.ts'
 import { parseDuration } from '../duration.ts'
 import { examples, printableJson } from '../render.ts'
+import { scopedParams } from '../memory-scope.ts'
 import { parseScope, withDirectoryMeant } from '../scope.ts'
 import { readJson } from './send.ts'
 import { EXIT } from '../../contracts/exit-codes.ts'
@@ -13,12 +14,19 @@ import { createRegistry } from '../../kernel/registry.ts'
 
 /** As docs/memory.md says it. */
 const SCOPES = `A call is about what --scope names:
+  . or project       the project around the working directory
   an id or an alias  that project
   a directory        the project around it that is nearest: one that the hub knows, or
                      the nearest directory upwards that has a .turnbell;
                      where neither is: the root of git's work tree, else the directory itself
   portfolio          the records of all known projects, only to read
-Without it, it is about the hub's own memory. A directory whose .turnbell is a home of
+  hub                the hub's own memory
+Without it, blackboard, decisions, graph and context are about the project around the
+working directory, which is named on stderr, and about the hub's own memory where there
+is none; everything else is about the hub.
+"scope" in the params is a part of that project: a path, a module, a symbol, or project
+for all of it. A path that begins with ./ or ../ is one from the working directory, as
+is any other that is there; else it is one from the project's root. A directory whose .turnbell is a home of
 turnbell, as in ~, is no project and is refused.`
 
 interface Options {
@@ -56,13 +64,17 @@ export function registerCall(program: Command, cli: Cli): void {
       ]),
     )
   command.action(async (facade: string, action: string, options: Options) => {
-    const { hub, out } = invocationOf(cli, command)
-    const params = await readJson(cli, '--params', options.params)
-    const result = await hub()
-      .call(facade, action, params, options.scope, options.wait)
-      .catch((error: unknown) => {
-        throw withDirectoryMeant(error, cli, options.scope)
-      })
+    const { hub, out, home } = invocationOf(cli, command)
+    const given = { facade, action, params: await readJson(cli, '--params', options.params) }
+    const client = hub()
+    const { scope, params, note } = await scopedParams(
+      { cli, home, client },
+      options.scope === undefined ? given : { ...given, scope: options.scope },
+    )
+    const result = await client.call(facade, action, params, scope, options.wait).catch((error: unknown) => {
+      throw withDirectoryMeant(error, cli, options.scope)
+    })
+    if (note !== null) out.note(note)
     await out.result(result, () => printableJson(result))
     const unknown = unknownIn(result)
     if (unknown.length === 0) return
