@@ -10,13 +10,8 @@ import { ADA, exampleHub, prepared, SESSION } from '../support/five-ways-setting
 import { type LiveHub } from '../support/live-hub.ts'
 
 const FACETS = [...new Set(FACADES.map(({ facet }) => facet))]
-/** The operator may call them, and is told that nothing waits for it, and that it has nothing to register. */
-const OF_PERSONAS = new Set([
-  'signals pending',
-  'coordinator register',
-  'coordinator heartbeat',
-  'coordinator subscribe',
-])
+/** The operator may call them, and is refused: it has nothing to register. */
+const OF_PERSONAS = new Set(['coordinator register', 'coordinator heartbeat', 'coordinator subscribe'])
 const actions = createRegistry(FACADES).actions.map(
   (found) => [`${found.facade.name} ${found.name}`, found] as const,
 )

@@ -48,7 +48,7 @@ export async function exampleHub(facets: readonly string[]): Promise<LiveHub> {
     ...{ grants: { facets, pro: true, intents: {} }, routines: SETTINGS },
     outside: playedOutside({ program: () => ({ stdout: 'all well' }) }),
   })
-  for (const identity of [ADA, 'bob']) {
+  for (const identity of [ADA, 'bob', 'alice']) {
     await hub.hub.personas.add({ identity, surface: 'mcp', project: exampleRepository() })
   }
   return hub
@@ -63,6 +63,14 @@ const BEFORE: Record<string, (make: { operator: Make; agent: Make }) => Promise<
     const { signal_id } = await operator('signals', 'send', { to: ADA, intent: 'look', payload: {} })
     return { signal_id }
   },
+  'signals cancel': async ({ agent }) => {
+    const { signal_id } = await agent('signals', 'send', { to: 'bob', intent: 'look', payload: {} })
+    return { signal_id }
+  },
+  'signals ack': forOperator(),
+  'signals release': forOperator('pending'),
+  'signals replay': forOperator('pending', 'ack'),
+  'context primer': async () => ({ agent_id: ADA }),
   'store close': record('friction'),
   'sentinel read_issue': record('issue'),
   'sentinel close_issue': record('issue'),
@@ -101,6 +109,18 @@ function record(kind: string, as = 'id'): (make: { agent: Make }) => Promise<obj
   return async ({ agent }) => {
     const { id } = await agent('store', 'put', { kind, record: KINDS.get(kind)?.examples?.[0] })
     return { [as]: id }
+  }
+}
+
+/** A signal for the operator, after these actions on it. */
+function forOperator(
+  ...actions: ('pending' | 'ack')[]
+): (make: { operator: Make; agent: Make }) => Promise<object> {
+  return async ({ operator, agent }) => {
+    const { signal_id } = await agent('signals', 'send', { to: 'operator', intent: 'look', payload: {} })
+    const signal_ids = [signal_id]
+    for (const action of actions) await operator('signals', action, action === 'ack' ? { signal_ids } : {})
+    return { signal_ids }
   }
 }
 
