@@ -17,7 +17,7 @@ import { systemPlaces } from '../system/places.ts'
 /** `--scope`: the project around the working directory, as `.`. */
 export const PROJECT_HERE = 'project'
 /** `--scope`: the hub's own memory. */
-export const HUB_MEMORY = 'hub'
+const HUB_MEMORY = 'hub'
 
 const MEMORY: readonly string[] = ['blackboard', 'decisions', 'graph', 'context']
 
