@@ -206,6 +206,13 @@ export class Truth extends Ledger {
     this.change(known.signal_id, { state: 'pending', drain_id: null })
   }
 
+  /** What was drained before counts, unless the replay has begun it anew. */
+  private perhapsSentAnew(known: Known): void {
+    const { leases_seen, leases_unseen, kills_before } = known
+    this.sentAnew(known)
+    Object.assign(known, { leases_unseen: leases_unseen + leases_seen, kills_before })
+  }
+
   private drained(signal_id: string, drain_id: string): void {
     const known = this.signals.get(signal_id)
     if (known === undefined) return
@@ -219,8 +226,8 @@ export class Truth extends Ledger {
         // Only a replay explains it.
         this.replayOver(known)
         known.replays_seen += 1
-      }
-      this.sentAnew(known)
+        this.sentAnew(known)
+      } else this.perhapsSentAnew(known)
     }
     known.leases_seen += 1
     checkOvertaken(this, known)
