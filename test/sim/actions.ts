@@ -26,6 +26,8 @@ const LOCK_LOOK_MS = 10_000
 /** How long it may take to write that somebody is wrapped, while another hub comes in between. */
 const WRAP_MS_MAX = 500
 const LONG_TTL_S = 86_400
+/** Three reminders, and as long again. */
+const SILENCE_MS = [900_000, 2_400_000] as const
 
 function anyHost(world: World) {
   const hosts = world.hosts().filter(({ alive }) => alive)
@@ -107,6 +109,8 @@ const ACTIONS = {
     void operator.wrap(identity, dice.pick(['wrap', 'remove'] as const))
     timeline.at(dice.between(1_000, 600_000), () => void operator.bringBack(identity))
   },
+  /** Nobody wants anything for longer than the longest reminder takes: see `pauseAfter`. */
+  silence() {},
   setAllClocks(world) {
     const { dice, wall } = world
     wall.set(dice.pick([-1, 1]) * dice.between(600_000, 12 * 3_600_000))
@@ -292,7 +296,16 @@ export function planOf(seed: number): Plan {
   Object.assign(plan.weights, some(OPERATING))
   // In few runs: where the clock was set, nobody can say as sharply what is over.
   if (dice.chance(0.2)) plan.weights.setAllClocks = 0.1
+  if (dice.chance(0.2)) {
+    plan.weights.silence = 0.5
+    plan.manners = withHabit(plan.manners, 'nothing', 10)
+  }
+  if (dice.chance(0.2)) plan.manners = withHabit(plan.manners, 'drain and change shims', 3)
   return plan
+}
+
+function withHabit(manners: Manners, habit: TurnHabit, weight: number): Manners {
+  return { ...manners, habits: { ...manners.habits, [habit]: weight } }
 }
 
 function mannersOf(dice: Dice): Manners {
@@ -324,7 +337,8 @@ export function act(world: World, plan: Plan): Action {
 }
 
 /** How long it is until the next step: mostly moments, now and then minutes. */
-export function pauseAfter(dice: Dice): number {
+export function pauseAfter(action: Action, dice: Dice): number {
+  if (action === 'silence') return dice.between(...SILENCE_MS)
   const kind = dice.weighted({ none: 2, moment: 10, seconds: 3, minutes: 0.05, hour: 0.002 })
   switch (kind) {
     case 'none':

@@ -196,6 +196,7 @@ export class BellWatch {
     }
     const reminds = own !== undefined && own === last && !manual && isReminder(own, turn, heard)
     if (reminds) {
+      if (own.reminders >= LIMITS.redoorbell_max) fail('only so many reminders follow', String(own.reminders))
       const delays = LIMITS.reminders_ms
       const wait_ms = delays[Math.min(own.reminders, delays.length - 1)] ?? 0
       const since = now - (own.ended_at ?? now)

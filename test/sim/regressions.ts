@@ -14,24 +14,31 @@ export interface Regression {
  */
 export const REGRESSIONS: readonly Regression[] = [
   {
-    seed: 2,
+    seed: 12,
     steps: 500,
-    only: '1-432',
+    only: '1-64',
     found: 'a drain confirmed by the end of a turn that was said before its answer came',
     bug: 'drain confirmed by what was on its way before it',
   },
   {
-    seed: 7,
+    seed: 13,
     steps: 500,
-    only: '280,282',
+    only: '478,481',
     found: 'lines of a killed hub whose sync had failed, synced again for nothing',
     bug: 'what a failed sync lost is only synced again',
   },
   {
-    seed: 19,
+    seed: 71,
     steps: 500,
-    only: '110-111,132,134',
+    only: '17-18,33',
     found: 'a replaced hub that cut off what its successor had found',
     bug: 'stale hub cuts off what its successor keeps',
+  },
+  {
+    seed: 80,
+    steps: 500,
+    only: '5,8',
+    found: 'a drain confirmed by the first word of a shim that had come in the middle of its turn',
+    bug: 'drain confirmed by a shim that counts anew',
   },
 ]

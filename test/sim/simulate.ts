@@ -46,7 +46,7 @@ export async function simulate({ seed, steps, only, onStep }: SimulationOptions)
       world.dice = new Dice(seed, step)
       const action = act(world, plan)
       onStep?.(step, action, world.timeline.now)
-      await world.pass(pauseAfter(world.dice))
+      await world.pass(pauseAfter(action, world.dice))
       if (step % SCRAPE_STEPS === 0) await world.scrape()
     }
     world.dice = new Dice(seed, steps + 1)

@@ -34,6 +34,8 @@ export type TurnHabit =
   | 'drain and confirm'
   /** Somebody ends the turn while the agent waits for the answer, which it has all the same. */
   | 'drain and be interrupted'
+  /** Another shim comes for the same session before the turn ends. */
+  | 'drain and change shims'
 
 export interface Manners {
   bells: Partial<Record<BellFate, number>>
@@ -74,6 +76,7 @@ const HABIT_LIMIT: Record<TurnHabit, number> = {
   'drain and ack': 20,
   'drain and confirm': 20,
   'drain and be interrupted': 20,
+  'drain and change shims': 20,
 }
 
 const INTERRUPTED_MS_MAX = 3_000
@@ -272,6 +275,7 @@ export class Surface {
         const { drain_id } = drain
         const signal_ids = drain.signals.map(({ signal_id }) => signal_id)
         if (habit === 'drain and die') return this.host.kill()
+        if (habit === 'drain and change shims') this.hangUp()
         if (habit === 'drain and confirm') await this.caller.confirm(drain_id)
         if (habit === 'drain and ack')
           await this.caller.attempt(() => this.caller.call('signals/ack', { signal_ids }))

@@ -45,7 +45,7 @@ export const MUTANTS = [
     file: 'src/storage/file/recovery.ts',
     find: 'if (head.left === 0 && this.group.length === 0) {',
     replace: 'if (head.left >= 0) {',
-    seed: 15,
+    seed: 13,
   },
   {
     name: 'stale hub goes on writing',
@@ -167,7 +167,7 @@ export const MUTANTS = [
     find: '  return untilLost(history, bell, now)\n}',
     replace:
       "  return bell.outcome === 'open' ? { kind: 'wait', for: 'boundary' } : untilLost(history, bell, now)\n}",
-    seed: 40,
+    seed: 15,
   },
   {
     name: 'bell in the middle of a turn',
@@ -218,14 +218,14 @@ export const MUTANTS = [
     file: 'src/daemon/pacer.ts',
     find: 'if (rerings >= rules.redoorbell_max) return',
     replace: 'if (rerings > rules.redoorbell_max) return',
-    seed: 40,
+    seed: 35,
   },
   {
     name: 'rung again without end',
     file: 'src/daemon/pacer.ts',
     find: 'if (rerings >= rules.redoorbell_max) return {',
     replace: 'if (rerings < 0) return {',
-    seed: 13,
+    seed: 35,
   },
   {
     name: 'what is quiet rings',
@@ -338,7 +338,7 @@ export const MUTANTS = [
     file: 'src/modules/signals/expiry.ts',
     find: 'await store.expire(timestamp(clock), ',
     replace: 'await store.expire(timestamp({ now: () => clock.now() - 3_600_000 }), ',
-    seed: 91,
+    seed: 35,
   },
   {
     name: 'more than was asked for',
@@ -577,7 +577,7 @@ export const MUTANTS = [
     name: 'bell lost without asking the surface',
     file: 'src/daemon/pacer.ts',
     find: 'if (unseen === null || !rules.receipts',
-    replace: 'if (unseen !== null || !rules.receipts',
+    replace: 'if (unseen === null || rules.receipts',
   },
   {
     name: 'bell that no answer clears',
@@ -596,6 +596,20 @@ export const MUTANTS = [
     file: 'src/daemon/history.ts',
     find: 'lost_rings: 0, bell: null, former: []',
     replace: 'unseen: null, lost_rings: 0, bell: null, former: []',
+  },
+  {
+    name: 'bell that a restart of the daemon forgets',
+    file: 'src/daemon/memory.ts',
+    find: 'bell: bell && restoredBell(bell)',
+    replace: 'bell: null, unseen: null',
+    seed: 8,
+  },
+  {
+    name: 'daemon that begins anew with each start',
+    file: 'src/daemon/memory.ts',
+    find: 'if (!parsed.success) return null',
+    replace: 'if (parsed !== null) return null',
+    seed: 8,
   },
   {
     name: 'lost link that nobody counts',
