@@ -45,7 +45,7 @@ export const MUTANTS = [
     file: 'src/storage/file/recovery.ts',
     find: 'if (head.left === 0 && this.group.length === 0) {',
     replace: 'if (head.left >= 0) {',
-    seed: 13,
+    seed: 107,
   },
   {
     name: 'stale hub goes on writing',
@@ -274,7 +274,7 @@ export const MUTANTS = [
     name: 'all said to be well',
     file: 'src/daemon/history.ts',
     find: "if (!surface.attached) return 'no_client'",
-    replace: '',
+    replace: 'if (!surface.attached) return null',
   },
   {
     name: 'drain forgotten in the metrics',
