@@ -89,6 +89,10 @@ test.each(WAYS)('two branches that both posted and decided, %s', async (_, { uni
     if (resolved) keepBothSides(ours)
   }
   if (!runs) await hub.again()
+  const files = memoryFiles(ours.root)
+  const tracked = ours.git('ls-files', '.turnbell').split('\n').filter(Boolean)
+  const texts = () => tracked.map((name) => fs.readFileSync(`${ours.root}/${name}`, 'utf8'))
+  const merged = texts()
 
   const ids = [base.id, here.decided, there.decided].sort()
   const why = await hub.call('twining_why', { scope: 'src/shared.ts' })
@@ -132,12 +136,17 @@ test.each(WAYS)('two branches that both posted and decided, %s', async (_, { uni
     [here.decided, there.decided, 'src/base.ts', 'src/shared.ts'].sort(),
   )
 
-  const files = memoryFiles(ours.root)
+  // Reading leaves every file as git left it.
+  expect(texts()).toEqual(merged)
+
+  // It goes on, and a change writes what the reads joined.
+  await hub.call('twining_link_commit', { decision_id: base.id, commit_hash: '77aa00c' })
+  const later = await hub.call('twining_decide', { ...deciding('later'), depends_on: ids })
   expect(files.index()).toEqual(await files.rebuiltIndex())
-  expect(files.decisions().map(({ id }) => id)).toEqual(ids)
+  expect(files.decisions().map(({ id }) => id)).toEqual([...ids, later.id].sort())
   for (const table of [files.entities(), files.relations()])
     expect(new Set(table.map(({ id }) => id)).size).toBe(table.length)
-  // What git could not merge is written anew, what it found in two versions is kept beside it, and that is all.
+  // What git could not merge is rewritten, what it found in two versions is quarantined, and that is all.
   const changed = ours
     .git('status', '--porcelain', '.turnbell')
     .split('\n')
@@ -157,14 +166,12 @@ test.each(WAYS)('two branches that both posted and decided, %s', async (_, { uni
         .split('\n')
         .filter((line) => MARK.test(line)),
     ]).toEqual([name, []])
-  // And it goes on.
-  await hub.call('twining_decide', { ...deciding('later'), depends_on: ids })
   expect(await hub.call('twining_status')).toMatchObject({
     ...{ blackboard_entries: 9, warnings: [expect.stringContaining(decision) as string] },
   })
 })
 
-test('a pin that two branches have changed is joined by the next read, and what cannot be joined waits in its place', async () => {
+test('a pin that two branches have changed is joined when it is read and written by the next change; what cannot be joined waits in its place', async () => {
   const repository = testRepository()
   const hub = await projectHub(repository.root)
   const pin = async (text: string, branch: string) => {
@@ -180,12 +187,14 @@ test('a pin that two branches have changed is joined by the next read, and what 
   await pin('main side', 'main')
   merge()
   expect(await hub.call('context_list')).toMatchObject({ pins: [{ key: 'k', text: 'main side' }] })
+  expect(repository.git('status', '--porcelain', '.turnbell')).toMatch(/^(AA|UU) /)
+  await hub.call('context_pin', { key: 'k', text: 'after the merge' })
   repository.git('commit', '--quiet', '--all', '--message', 'merged')
   const names = fs.readdirSync(folder).filter((name) => name.endsWith('.json'))
   expect(names).toHaveLength(1)
   const [name = ''] = names
   expect(JSON.parse(repository.git('show', `HEAD:.turnbell/records/pin/${name}`))).toMatchObject({
-    ...{ text: 'main side', generation: 3 },
+    ...{ text: 'after the merge', generation: 4 },
   })
   expect(hub.files.text('rejected/pin', name)).toContain('x side')
 
