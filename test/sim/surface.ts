@@ -82,6 +82,8 @@ const HABIT_LIMIT: Record<TurnHabit, number> = {
 const INTERRUPTED_MS_MAX = 3_000
 /** As long as two shims of one session are there. */
 const OVERLAP_MS_MAX = 5_000
+/** Once the bell's answer has been heard. */
+const SHIM_CHANGES_MS = 500
 /** More turns than any session has. */
 const COUNTED_BY_A_SHIM = 1_000_000
 
@@ -224,6 +226,8 @@ export class Surface {
       case 'unanswered':
         return new Promise(() => {})
       case 'swallowed':
+        if (this.manners.habits['drain and change shims'] !== undefined)
+          this.host.clock.after(SHIM_CHANGES_MS, () => this.hangUp())
         return { accepted: true, proof: 'sent' }
       case 'late':
         this.holding.push(bell)

@@ -517,7 +517,7 @@ export const MUTANTS = [
     file: 'src/daemon/surface-changes.ts',
     find: 'before.attached && same_shim && ',
     replace: 'before.attached && ',
-    seed: 25,
+    seed: 26,
   },
   {
     name: 'confirm that confirms nothing',
