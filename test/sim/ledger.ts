@@ -61,6 +61,8 @@ export interface Known {
   kills_before: number
   /** When nothing can come of it any more. */
   final_at: number | null
+  /** It was cancelled while it was leased: the release of that lease has to be reported at the same moment. */
+  release_due: boolean
   /** It was over, and a hub that came up said so too. */
   found_over: boolean
 }
@@ -118,7 +120,13 @@ export class Ledger {
           kills: 0,
           kills_before: 0,
         },
-        ...{ final_at: null, found_over: false, passed_over_at: null, overtaken_by: null },
+        ...{
+          final_at: null,
+          release_due: false,
+          found_over: false,
+          passed_over_at: null,
+          overtaken_by: null,
+        },
       }
       this.signals.set(signal_id, known)
       this.queue(to).add(known)

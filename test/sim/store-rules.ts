@@ -53,6 +53,8 @@ export async function checkKept(
   let nth = start
   for (const known of ledger.signals.values()) {
     nth += 1
+    if (known.release_due && !known.unsure)
+      throw new Violation('only what waits is taken back', known.signal_id)
     const looks = of_what_is_over === 'all' || nth % LOOKS_AT_WHAT_IS_OVER === 0
     if (known.found_over && !looks) continue
     const { state, since } = known
