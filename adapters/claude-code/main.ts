@@ -202,6 +202,7 @@ function stayQuiet(error: unknown): void {
     upstream: {
       request: (method) =>
         method === 'tools/list' ? Promise.resolve({ tools: [] }) : Promise.reject(reason),
+      checkPersona: () => Promise.resolve(),
       callHere: () => null,
       // Nothing ever changes, and a stream that ends would be opened again.
       listen: () => new Promise(() => {}),

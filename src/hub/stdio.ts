@@ -8,7 +8,7 @@ import type { Log } from '../ports/log.ts'
 import type { Ids } from '../ports/random.ts'
 import { createBridge } from '../transports/bridge/bridge.ts'
 import type { CallHere } from '../transports/bridge/calls-here.ts'
-import { sayGoodbye } from '../transports/bridge/goodbye.ts'
+import { lastCheck, sayGoodbye } from '../transports/bridge/goodbye.ts'
 import { personaRefusal } from '../transports/bridge/persona-check.ts'
 import { stdioLines } from '../transports/bridge/stdio-lines.ts'
 import { createUpstream } from '../transports/bridge/upstream.ts'
@@ -84,7 +84,7 @@ export function serveOverStdio(options: StdioOptions): void {
     transport: stdioLines(streams.input, streams.output, {
       linger: { clock, within_ms: LIMITS.bridge_linger_ms },
     }),
-    onClose: leave,
+    onClose: () => void lastCheck(upstream, LIMITS.bridge_wait_ms).then(leave),
   })
 
   /** Another hub of this home may follow, and must find nothing held by a client that is gone. */

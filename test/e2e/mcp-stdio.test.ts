@@ -7,6 +7,7 @@ import { Client } from '@modelcontextprotocol/client'
 import { StdioClientTransport } from '@modelcontextprotocol/client/stdio'
 import { afterEach, describe, expect, test } from 'vitest'
 import { Problem } from '../../src/contracts/errors.ts'
+import { EXIT } from '../../src/contracts/exit-codes.ts'
 import { runningHub } from '../../src/system/hub-address.ts'
 import { lockHolder } from '../../src/system/directory-lock.ts'
 import { resolveHome } from '../../src/system/home.ts'
@@ -335,5 +336,19 @@ describe('one-shot messages in a pipe', () => {
     expect(code).not.toBe(0)
     const get = hubHttp(home).post('/api/personas/get', { identity: 'adda' })
     await expect(get).rejects.toThrow('target_unknown')
+  })
+
+  test.each([
+    ['through a hub that runs', true, (home: string) => ['mcp', '--home', home]],
+    ['to the hub itself', false, (home: string) => ['hub', '--stdio', '--port', '0', '--home', home]],
+  ])('that are none are refused where the persona does not exist, %s', async (_, runs, words) => {
+    const home = temporaryHome()
+    if (runs) await hubWithAda(home)
+    const { child, exited } = start([...words(home), '--persona', 'adda'])
+    let told = ''
+    child.stderr?.on('data', (chunk: Buffer) => (told += chunk.toString()))
+    child.stdin?.end()
+    expect(await exited).toBe(EXIT.refused)
+    expect(told).toContain('target_unknown')
   })
 })

@@ -180,6 +180,12 @@ export function createBridge(options: BridgeOptions): Bridge {
     if (message.method === 'subscriptions/listen') changes.want(resourcesIn(message.params))
     if (message.method === 'notifications/cancelled') plain.cancelled(message.params?.['requestId'])
   }
+  /** A client that goes on with it must not fill the log. */
+  const told = new Set<string>()
+  transport.onpassedover = (why) => {
+    log[told.has(why) ? 'debug' : 'warn']({}, why)
+    told.add(why)
+  }
   transport.onended = () => {
     plain.close()
     changes.close()

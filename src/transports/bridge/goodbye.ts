@@ -25,3 +25,11 @@ export async function sayGoodbye(
   await drains.settled()
   await upstream.endSession().catch(() => undefined)
 }
+
+/**
+ * For a client that ends without a question to the hub: a persona that does not exist is refused all the same. Looks for
+ * the hub as the first call would, for at most `wait_ms`. Never rejects; the upstream tells of the refusal.
+ */
+export async function lastCheck(upstream: Pick<Upstream, 'checkPersona'>, wait_ms: number): Promise<void> {
+  await upstream.checkPersona(wait_ms).catch(() => undefined)
+}

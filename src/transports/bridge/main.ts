@@ -5,7 +5,7 @@ import { argumentsIn, queryOf } from './arguments.ts'
 import { createBridge } from './bridge.ts'
 import { codexThread, newsOfCall } from './codex-thread.ts'
 import { createNameCheck, type NamedBounds } from './known-names.ts'
-import { sayGoodbye } from './goodbye.ts'
+import { lastCheck, sayGoodbye } from './goodbye.ts'
 import { ownInstructions } from './own-instructions.ts'
 import type { OpenDrain } from './drains.ts'
 import { personaRefusal } from './persona-check.ts'
@@ -137,7 +137,7 @@ function serve({ home, config, identity, client, session, hub, ...settings }: Se
     log,
     payload_bytes_shown: LIMITS.payload_bytes_shown,
     ...(session === undefined ? {} : { drainWritten: heldUntilNext }),
-    onClose: () => leave(),
+    onClose: () => void lastCheck(upstream, autostart ? LIMITS.bridge_wait_ms : 0).then(leave),
   })
 
   /**

@@ -2,6 +2,7 @@
 import * as z from 'zod'
 import { instructionsWith } from '../mcp/instructions.ts'
 import type { Upstream } from './upstream.ts'
+import { TurnbellError } from '../../contracts/errors.ts'
 import type { Identity } from '../../contracts/ids.ts'
 import { PRIMER_LIMITS } from '../../contracts/primer-limits.ts'
 import type { Clock } from '../../ports/clock.ts'
@@ -10,7 +11,7 @@ const Answer = z.object({ structuredContent: z.object({ who: z.string() }) })
 
 /**
  * Requested anew at each handshake. A hub that does not answer within `primer_answer_ms` must not delay the client: then
- * only the name of the persona is in front of the usual text.
+ * only the name of the persona is in front of the usual text. A persona that does not exist is nobody: its client is told so.
  */
 export function ownInstructions(needs: {
   identity: Identity
@@ -23,8 +24,11 @@ export function ownInstructions(needs: {
     const late = new Promise<null>((resolve) => clock.after(wait_ms, () => resolve(null)))
     const params = { name: 'context', arguments: { action: 'primer', params: {} } }
     const asked = upstream.request('tools/call', params, { repeatable: true, wait_ms, answer_ms: wait_ms })
-    const answer = Answer.safeParse(await Promise.race([asked.catch(() => null), late]))
+    const answered = await Promise.race([asked.catch((error: unknown) => error), late])
+    const answer = Answer.safeParse(answered)
     if (answer.success) return instructionsWith(answer.data.structuredContent.who)
+    if (answered instanceof TurnbellError && answered.code === 'target_unknown')
+      return `turnbell cannot be used in this session. ${answered.detail}\n${answered.hint}`
     return instructionsWith(`You are ${identity}, an agent in a team (turnbell).`)
   }
 }

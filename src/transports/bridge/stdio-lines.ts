@@ -41,6 +41,8 @@ export interface StdioLines extends Transport {
   onreceived?: (message: JSONRPCMessage) => void
   /** The answer to a request that no server sees. Without it the answer is a bare error. */
   refusal?: (refused: RefusedMessage) => Answer
+  /** Something of the client is no message that could be served; `why` is one of a few texts. */
+  onpassedover?: (why: string) => void
   /** The client is gone. The SDK keeps `onclose` for itself. */
   onended?: () => void
   /** The client's input has ended; what it asked before is still answered. */
@@ -117,7 +119,7 @@ export function stdioLines(
       const whole = parts.join('') + part
       too_long = { begin: whole.slice(0, END_LENGTH), end: whole.slice(-END_LENGTH) }
       parts = []
-      transport.onerror?.(new Error('a message is longer than this transport takes; it is passed over'))
+      transport.onpassedover?.('a message was longer than this transport takes')
     } else too_long.end = (too_long.end + part.slice(-END_LENGTH)).slice(-END_LENGTH)
   }
 
@@ -131,9 +133,15 @@ export function stdioLines(
 
   function onLine(line: string): void {
     if (closed || line.trim() === '') return
+    let value: unknown
+    try {
+      value = JSON.parse(line)
+    } catch (error) {
+      refuseUnreadable(error)
+      return
+    }
     let read: ReadText
     try {
-      const value: unknown = JSON.parse(line)
       const plain = plainCallOf(line, value)
       if (plain !== null) open.add(plain.id)
       if (plain !== null && transport.onplain?.(plain) === true) return
@@ -144,6 +152,15 @@ export function stdioLines(
     }
     if (read.is_batch) onBatch(read.messages)
     else for (const one of read.messages) take(one)
+  }
+
+  /** Whoever wrote it may wait for an answer; no id can be read out of it. */
+  function refuseUnreadable(cause: unknown): void {
+    transport.onpassedover?.('a line was not JSON')
+    const detail = 'The line is not valid JSON.'
+    const hint = 'Send one JSON-RPC 2.0 message on each line.'
+    const error = new TurnbellError('request_invalid', { detail, hint, cause })
+    refuse({ id: null, code: RPC_CODES.parse_error, error, is_tool_call: false })
   }
 
   function onBatch(messages: readonly ReadMessage[]): void {
@@ -159,7 +176,7 @@ export function stdioLines(
 
   function take(read: ReadMessage): void {
     if (read.kind === 'dropped') {
-      transport.onerror?.(new Error(`a message was dropped: ${read.why}`))
+      transport.onpassedover?.(`a message was dropped: ${read.why}`)
       return
     }
     if (read.kind === 'refused') return refuse(read.refused)

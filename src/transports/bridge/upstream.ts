@@ -93,6 +93,8 @@ export interface Upstream {
    * hub may have acted on.
    */
   request(method: string, params: Params, options: RequestOptions): Promise<Result>
+  /** Rejects as `request` does, with a refusal where the hub does not know the persona. Asks it only where nothing has. */
+  checkPersona(wait_ms: number): Promise<void>
   /** A tool call that the hub in this very process answers; null where there is none, or it takes none now. */
   callHere(params: Params, session_id: SessionId): Promise<Result> | null
   /**
@@ -236,41 +238,51 @@ export function createUpstream(deps: UpstreamDeps): Upstream {
     return resultIn(await http.post(address(), headers, body(method, params), { answer_ms }))
   }
 
-  return {
-    async request(method, params, options) {
-      const { repeatable, abort, wait_ms = LIMITS.bridge_wait_ms } = options
-      const { session_id = deps.session_id(), answer_ms = LIMITS.bridge_answer_ms } = options
-      const began = clock.monotonic()
-      let delay_ms: number = LIMITS.bridge_retry_min_ms
-      let renewed = false
-      /** The hub may have acted on what it was told before. */
-      let told = false
-      for (;;) {
-        abort?.throwIfAborted()
-        try {
-          const result = await attempt(method, params, session_id, answer_ms)
-          reached = true
-          return result
-        } catch (error) {
-          located = null
-          const refused = error instanceof TurnbellError ? error.code : null
-          if (!renewed && (refused === 'token_expired' || refused === 'token_invalid')) {
-            tokens.delete(session_id)
-            renewed = true
-            continue
-          }
-          const away = error instanceof HubAway || (refused !== null && AWAY.has(refused))
-          if (!away) throw error
-          const away_ms = clock.monotonic() - began
-          told ||= error instanceof HubAway && !error.unsent
-          if (told && !repeatable) throw new AnswerLost(error, away_ms)
-          if (away_ms + delay_ms > wait_ms) throw told ? new AnswerLost(error, away_ms) : unreachable(error)
-          deps.missed?.(away_ms, reached)
-          await pause(clock, delay_ms, abort)
-          delay_ms = Math.min(delay_ms * 2, LIMITS.bridge_retry_max_ms)
+  /** Tries again for as long as the hub is away and nothing is lost by it. */
+  async function untilAnswered<T>(once: () => Promise<T>, options: RequestOptions): Promise<T> {
+    const { repeatable, abort, wait_ms = LIMITS.bridge_wait_ms, session_id = deps.session_id() } = options
+    const began = clock.monotonic()
+    let delay_ms: number = LIMITS.bridge_retry_min_ms
+    let renewed = false
+    /** The hub may have acted on what it was told before. */
+    let told = false
+    for (;;) {
+      abort?.throwIfAborted()
+      try {
+        return await once()
+      } catch (error) {
+        located = null
+        const refused = error instanceof TurnbellError ? error.code : null
+        if (!renewed && (refused === 'token_expired' || refused === 'token_invalid')) {
+          tokens.delete(session_id)
+          renewed = true
+          continue
         }
+        const away = error instanceof HubAway || (refused !== null && AWAY.has(refused))
+        if (!away) throw error
+        const away_ms = clock.monotonic() - began
+        told ||= error instanceof HubAway && !error.unsent
+        if (told && !repeatable) throw new AnswerLost(error, away_ms)
+        if (away_ms + delay_ms > wait_ms) throw told ? new AnswerLost(error, away_ms) : unreachable(error)
+        deps.missed?.(away_ms, reached)
+        await pause(clock, delay_ms, abort)
+        delay_ms = Math.min(delay_ms * 2, LIMITS.bridge_retry_max_ms)
       }
+    }
+  }
+
+  return {
+    request(method, params, options) {
+      const { session_id = deps.session_id(), answer_ms = LIMITS.bridge_answer_ms } = options
+      const once = async () => {
+        const result = await attempt(method, params, session_id, answer_ms)
+        reached = true
+        return result
+      }
+      return untilAnswered(once, { ...options, session_id })
     },
+
+    checkPersona: (wait_ms) => untilAnswered(() => requirePersona(), { repeatable: true, wait_ms }),
 
     async listen(params, abort, onMessage) {
       const method = 'subscriptions/listen'

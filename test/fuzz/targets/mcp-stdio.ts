@@ -27,6 +27,7 @@ const upstream: Upstream = {
         return { contents: [] }
     }
   },
+  checkPersona: () => Promise.resolve(),
   callHere: () => null,
   listen: () => new Promise(() => undefined),
   endSession: () => Promise.resolve(),

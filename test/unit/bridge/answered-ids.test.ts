@@ -21,6 +21,7 @@ const upstream: Upstream = {
     called.push(params['arguments'])
     return { content: [{ type: 'text', text: '{}' }] }
   },
+  checkPersona: () => Promise.resolve(),
   callHere: () => null,
   listen: () => new Promise(() => undefined),
   endSession: () => Promise.resolve(),

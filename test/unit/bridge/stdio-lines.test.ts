@@ -10,14 +10,15 @@ const line = (message: object) => `${JSON.stringify(message)}\n`
 
 let input: PassThrough
 let received: JSONRPCMessage[]
-let errors: string[]
+let passed_over: string[]
+let output: PassThrough
 let ended: number
 let lines: StdioLines
 
-async function begin(output: Writable = new PassThrough()): Promise<void> {
-  lines = stdioLines(input, output)
+async function begin(to: Writable = output): Promise<void> {
+  lines = stdioLines(input, to)
   lines.onmessage = (message) => received.push(message)
-  lines.onerror = (error) => errors.push(error.message)
+  lines.onpassedover = (why) => passed_over.push(why)
   lines.onended = () => (ended += 1)
   await lines.start()
 }
@@ -25,7 +26,8 @@ async function begin(output: Writable = new PassThrough()): Promise<void> {
 beforeEach(async () => {
   input = new PassThrough()
   received = []
-  errors = []
+  passed_over = []
+  output = new PassThrough()
   ended = 0
   await begin()
 })
@@ -48,13 +50,24 @@ describe('what comes in', () => {
     expect(order).toEqual(['heard', 'taken'])
   })
 
-  test.each(['not json', '{}', '"x"', '{"jsonrpc":"2.0","id":1,"result":7}'])(
+  test.each(['{}', '"x"', '{"jsonrpc":"2.0","id":1,"result":7}'])(
     'is passed over where it is no message: %s',
     async (garbage) => {
       input.write(`${garbage}\n\n${line(PING)}`)
       await atRest()
-      expect(errors).toHaveLength(1)
+      expect(passed_over).toHaveLength(1)
       expect(received).toHaveLength(1)
+    },
+  )
+
+  test.each(['not json', '{"jsonrpc":"2.0","id":1,', '{} {}'])(
+    'is answered under no id where it is not JSON: %s',
+    async (garbage) => {
+      input.write(`${garbage}\n${line(PING)}`)
+      await atRest()
+      expect(JSON.parse(String(output.read()))).toMatchObject({ id: null, error: { code: -32700 } })
+      expect(passed_over).toHaveLength(1)
+      expect(received).toEqual([PING])
     },
   )
 
@@ -63,7 +76,7 @@ describe('what comes in', () => {
     for (let sent = 0; sent <= STDIO_DEFAULT_MAX_BUFFER_SIZE; sent += piece.length) input.write(piece)
     input.write(`\n${line(PING)}`)
     await atRest()
-    expect(errors).toHaveLength(1)
+    expect(passed_over).toHaveLength(1)
     expect(received).toEqual([PING])
     expect(ended).toBe(0)
   })

@@ -34,6 +34,7 @@ const DRAINED = {
 
 const upstream: Upstream = {
   request: () => Promise.resolve(DRAINED),
+  checkPersona: () => Promise.resolve(),
   callHere: () => null,
   listen: () => Promise.resolve(),
   endSession: () => Promise.resolve(),

@@ -1,5 +1,6 @@
 import { encode } from 'gpt-tokenizer'
 import { expect, test } from 'vitest'
+import { TurnbellError } from '../../../src/contracts/errors.ts'
 import { ownInstructions } from '../../../src/transports/bridge/own-instructions.ts'
 import { INSTRUCTIONS, instructionsFor } from '../../../src/transports/mcp/instructions.ts'
 import { renderPrimer } from '../../../src/modules/context/primer.ts'
@@ -20,6 +21,13 @@ test('a hub that is away, or refuses, leaves the name of the persona', async () 
   const alone = `You are ada, an agent in a team (turnbell).\n${INSTRUCTIONS}`
   expect(await of(() => Promise.reject(new Error('away')))()).toBe(alone)
   expect(await of(async () => ({ isError: true, structuredContent: { code: 'x' } }))()).toBe(alone)
+})
+
+test('nobody is told to be a persona that does not exist', async () => {
+  const refusal = new TurnbellError('target_unknown', { detail: 'There is no ada.', hint: 'Correct it.' })
+  const told = await of(() => Promise.reject(refusal))()
+  expect(told).toContain('There is no ada.\nCorrect it.')
+  expect(told).not.toContain('You are')
 })
 
 test('a hub that does not answer delays the client no longer than the limit', async () => {
