@@ -54,11 +54,11 @@ async function up(invocation: Invocation): Promise<void> {
     await Promise.race([fleet.settled(), stop.asked])
     if (!stop.isAsked()) await sayReady(invocation, fleet, show)
     returnIdleMemory()
-    await keepShowing(invocation, fleet, show, stop)
-    while (!(await mayStop(invocation, fleet, show, stop))) {
+    for (;;) {
+      await keepShowing(invocation, fleet, show, stop)
+      if (!stop.isAsked() || (await mayStop(invocation, fleet, show, stop))) break
       stop.goOn()
       show = showFor(cli, json)
-      await keepShowing(invocation, fleet, show, stop)
     }
   } finally {
     show.close()
@@ -103,6 +103,7 @@ interface Show {
   close(): void
 }
 
+/** Until it is asked to stop, or there is nothing left to show: somebody has called `turnbell down`. */
 async function keepShowing(
   invocation: Invocation,
   fleet: Fleet,
@@ -115,6 +116,7 @@ async function keepShowing(
     const seen = await Promise.race([watch.look(), stop.asked])
     if (seen === undefined) return
     show.snapshot(seen)
+    if (fleet.isDown()) return
     if (look % FOLLOW_EVERY === 0) await Promise.race([followQuietly(fleet, show), stop.asked])
     await Promise.race([stop.asked, pause(invocation.cli.clock, LOOK_MS)])
   }
@@ -131,15 +133,19 @@ async function followQuietly(fleet: Fleet, show: Show): Promise<void> {
 }
 
 async function stopFleet({ cli, out }: Invocation, fleet: Fleet, stop: StopRequest): Promise<void> {
+  const was_down = fleet.isDown()
   const ours = fleet.daemons().filter((part) => part.ours && part.pid !== null)
   const hub = fleet.hub()
   const left = fleet.daemons().filter((part) => !part.ours && part.pid !== null)
   out.note(
-    `stopping ${count(ours.length, 'daemon')}${hub.ours ? ', then the hub' : '; the hub was running before and goes on'}`,
+    was_down
+      ? 'the hub and all daemons were stopped from elsewhere; `turnbell up` starts them again'
+      : `stopping ${count(ours.length, 'daemon')}${hub.ours ? ', then the hub' : '; the hub was running before and goes on'}`,
   )
   stop.onSecond(() => fleet.kill())
   const killed = await fleet.stop()
   stop.forget()
+  if (was_down) return
   if (killed.length > 0) {
     out.note(`did not stop in time and had to be killed: ${killed.join(', ')}`)
     cli.exitWith(EXIT.failed)

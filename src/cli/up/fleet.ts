@@ -20,6 +20,8 @@ export interface Fleet {
   daemons(): PartView[]
   /** Resolves once every daemon runs, or is known not to. */
   settled(): Promise<void>
+  /** The hub was stopped on purpose, not by us, and no daemon runs: nothing comes back by itself. */
+  isDown(): boolean
   /** Configured personas that rest: wrapped ones. */
   wrapped(): string[]
   /** Takes in personas that were added, wrapped, removed or brought back meanwhile. */
@@ -170,6 +172,10 @@ export async function startFleet(needs: FleetNeeds): Promise<Fleet> {
     async settled() {
       await Promise.all([...daemons.values()].map((part) => part.settled))
     },
+    isDown: () =>
+      !stopping &&
+      hub.view().state === 'stopped' &&
+      [...daemons.values()].every((part) => !['starting', 'running'].includes(part.view().state)),
     wrapped: () => wrapped,
     follow,
     async stop() {

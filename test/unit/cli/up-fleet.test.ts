@@ -1,3 +1,4 @@
+import { spawn } from 'node:child_process'
 import fs from 'node:fs'
 import path from 'node:path'
 import { describe, expect, onTestFinished, test } from 'vitest'
@@ -245,5 +246,21 @@ describe('the fleet of up', () => {
     expect(fleet.hub()).toMatchObject({ state: 'starting', ours: true })
     expect(await fleet.stop()).toEqual([])
     expect(launched.map(({ args, killed }) => [args[0], killed])).toEqual([['hub', ['SIGTERM']]])
+  })
+
+  test.each<[string, Exit]>([
+    ['was stopped', { code: EXIT.done, os_signal: null }],
+    ['waits for its next attempt', { code: EXIT.failed, os_signal: null }],
+  ])('is down once its hub was stopped on purpose and its daemon %s', async (_, exit) => {
+    const hub = spawn(process.execPath, ['-e', 'setInterval(() => {}, 1000)'])
+    onTestFinished(() => void hub.kill('SIGKILL'))
+    const made = await world({ names: ['ada'], hub_pid: { pid: hub.pid } })
+    const { end } = await processOf(made, 'ada')
+    fs.rmSync(made.at.hub_pid)
+    hub.kill('SIGKILL')
+    await eventually('the hub is stopped', () => made.fleet.hub().state === 'stopped')
+    expect(made.fleet.isDown()).toBe(false)
+    end(exit)
+    await eventually('all is down', () => made.fleet.isDown())
   })
 })
