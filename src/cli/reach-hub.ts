@@ -2,10 +2,10 @@
 import { TurnbellError } from '../contracts/errors.ts'
 import { LIMITS } from '../contracts/limits.ts'
 import { pause } from '../ports/pause.ts'
-import { startHubInBackground } from '../system/background.ts'
 import { runningHub } from '../system/hub-address.ts'
 import type { Invocation } from './cli.ts'
 import { mayBeDone, type HubClient } from './hub-client.ts'
+import { startHubBeside } from './start-hub.ts'
 
 export interface Reaching {
   /** Start a hub where none runs; never where the configuration names its address. */
@@ -21,7 +21,7 @@ export async function whenReached<T>(
   { autostart }: Reaching,
   call: (hub: HubClient) => Promise<T>,
 ): Promise<T> {
-  const { cli, home, out } = invocation
+  const { cli, home } = invocation
   const began = cli.clock.monotonic()
   let started = !autostart || invocation.config().hub.url !== undefined
   for (;;) {
@@ -32,8 +32,7 @@ export async function whenReached<T>(
     }
     if (!started && runningHub(home) === null) {
       started = true
-      out.note('No hub runs; starting one in the background.')
-      startHubInBackground(cli.program, home, cli.env)
+      startHubBeside(invocation)
     }
     await pause(cli.clock, LIMITS.hub_reach_poll_ms)
   }

@@ -198,7 +198,7 @@ describe('a person', () => {
   test('sends where no hub runs: one is started, unless that is forbidden', async () => {
     const at = home('ada')
     const sent = await turnbell(['send', '--home', at, '--to', 'ada', 'hello', '--json'])
-    expect(sent.stderr).toContain('starting one')
+    expect(sent.stderr).toContain(`turnbell down --home ${at}`)
     expect(Receipt.parse(sent.json())).toMatchObject({ status: 'pending' })
     process.kill(hubPid(at), 'SIGTERM')
     await eventually('it has ended', () => pidsOf(at).length === 0)

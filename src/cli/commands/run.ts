@@ -14,7 +14,7 @@ import { jsonAs } from '../../contracts/json.ts'
 import { LIMITS } from '../../contracts/limits.ts'
 import { Persona } from '../../contracts/registry.ts'
 import { pause } from '../../ports/pause.ts'
-import { outputBeside, startHubInBackground, startInBackground } from '../../system/background.ts'
+import { outputBeside, startInBackground } from '../../system/background.ts'
 import { clientProgram, withoutOuterSession } from '../../system/clients.ts'
 import { codexPlace } from '../../system/codex-place.ts'
 import { prepareHome, workerLog } from '../../system/home.ts'
@@ -40,6 +40,7 @@ import {
 import { type Cli, invocationOf, type Invocation, parseIdentity } from '../cli.ts'
 import { examples } from '../render.ts'
 import { runNotes } from '../run-notes.ts'
+import { startHubBeside } from '../start-hub.ts'
 import { daemonPid } from '../stop-daemon.ts'
 
 const USUAL: ClientKind = 'claude-code'
@@ -110,11 +111,9 @@ function startedSurface(invocation: Invocation, persona: string): ClientKind {
 }
 
 async function ensureHub(invocation: Invocation): Promise<void> {
-  const { cli, home, out } = invocation
   if (await invocation.hub().ready()) return
-  out.note('No hub runs; starting one in the background.')
-  startHubInBackground(cli.program, home, cli.env)
-  await becomes(invocation, 'the hub is ready', [home.hub_log], () => invocation.hub().ready())
+  startHubBeside(invocation)
+  await becomes(invocation, 'the hub is ready', [invocation.home.hub_log], () => invocation.hub().ready())
 }
 
 async function requireActive(invocation: Invocation, persona: string, surface: ClientKind): Promise<void> {
@@ -155,7 +154,9 @@ async function ensureDaemon(invocation: Invocation, persona: string, surface: Cl
       .then(() => true, isUnreachable)
   if (await answers()) return
   const log = invocation.paths(persona).log
-  out.note(`No daemon runs for ${persona}; starting one in the background.`)
+  out.note(
+    `No daemon runs for ${persona}; starting one in the background, where it stays until \`turnbell down\`.`,
+  )
   const args = ['daemon', '--home', home.root, '--persona', persona, '--surface', surface]
   startInBackground(cli.program, args, log, cli.env)
   await becomes(invocation, `the daemon of ${persona} is ready`, [log], answers)

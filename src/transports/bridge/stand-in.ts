@@ -83,7 +83,7 @@ export function createStandIn(needs: StandInNeeds): StandIn {
       const since_start_ms = clock.monotonic() - started_at
       if (startHub !== undefined && since_start_ms >= LIMITS.bridge_wait_ms) {
         started_at = clock.monotonic()
-        log.info({}, 'no hub answers; starting one')
+        log.info({}, 'no hub answers; starting one, which stays until turnbell down')
         startHub()
         return
       }

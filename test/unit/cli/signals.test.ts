@@ -198,7 +198,7 @@ describe('send', () => {
     const began = clock.monotonic()
     expect(await turnbell.run('send', '--to', 'ada', 'hello')).toBe(69)
     expect(clock.monotonic() - began).toBe(LIMITS.hub_reach_ms)
-    expect(turnbell.stderr()).not.toContain('starting one')
+    expect(turnbell.stderr()).not.toContain('turnbell down')
   })
 })
 
