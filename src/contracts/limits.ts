@@ -272,6 +272,11 @@ export const LIMITS = {
   take_answer_ms: 1_000,
   /** A surface that has not attached this long after the daemon's start counts as absent. */
   surface_attach_grace_ms: 5_000,
+  /**
+   * A restarted daemon waits this long for the session that it knew before it says that there is none: the hub takes back
+   * what a session that is gone had drained.
+   */
+  session_return_ms: 15_000,
 
   // Daemon
   pending_index_max: 1_000,

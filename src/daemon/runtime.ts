@@ -9,6 +9,7 @@ import { CLOSE, type HubFrame } from '../contracts/frames.ts'
 import type { SurfaceKind } from '../contracts/ids.ts'
 import { LIMITS } from '../contracts/limits.ts'
 import type { DaemonErrorClass } from '../contracts/metrics.ts'
+import type { SurfaceFacts } from '../contracts/registry.ts'
 import type { Clock, Timer } from '../ports/clock.ts'
 import type { HubLink } from '../ports/hub-link.ts'
 import type { Log } from '../ports/log.ts'
@@ -110,6 +111,7 @@ export function createDaemon(options: DaemonOptions): Daemon {
     onBug: (error) => options.onBug(error),
   })
   const { post, snapshot } = mailbox
+  let awaits_session = snapshot().context.history.surface.last_session_id !== null
 
   // --- parts
 
@@ -132,7 +134,7 @@ export function createDaemon(options: DaemonOptions): Daemon {
   const heartbeat = createHeartbeat({
     clock,
     link,
-    facts: () => factsOf(snapshot().context.history),
+    facts: knownFacts,
     metrics: () => metrics.set(reading()),
     onFailed: (detail) => countError('heartbeat_publish_failed', detail),
   })
@@ -375,6 +377,17 @@ export function createDaemon(options: DaemonOptions): Daemon {
       stopping ??= stop()
       return stopping
     },
+  }
+
+  /**
+   * Undefined where the session of the daemon before may still attach: an agent in the middle of a turn keeps what it has
+   * drained.
+   */
+  function knownFacts(): SurfaceFacts | undefined {
+    const facts = factsOf(snapshot().context.history)
+    const waited = clock.monotonic() - started_at >= LIMITS.session_return_ms
+    if (facts.session_id !== null || waited) awaits_session = false
+    return awaits_session ? undefined : facts
   }
 
   async function stop(): Promise<void> {

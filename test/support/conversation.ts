@@ -77,7 +77,7 @@ export function expectOneBellPerTurn(model: ModelServer, payloads: readonly stri
     turns.map(({ bells, drained, requests }) => ({
       bells,
       drained,
-      fresh: requests.map(({ fresh, reply }) => [fresh.slice(0, 200), reply]),
+      fresh: requests.map(({ n, at, fresh, reply }) => [n, Math.round(at), fresh.slice(0, 300), reply]),
     })),
     null,
     1,
@@ -89,7 +89,9 @@ export function expectOneBellPerTurn(model: ModelServer, payloads: readonly stri
   for (const turn of turns.filter(({ bells }) => bells.length > 0)) {
     expect(turn.drained.length, `a doorbell without signals\n${story}`).toBeGreaterThan(0)
   }
-  expect(turns.flatMap(({ drained }) => drained).sort(), story).toEqual([...payloads].sort())
+  const drained = turns.flatMap((turn) => turn.drained)
+  const handed = JSON.stringify(turns.flatMap(({ handOuts }) => handOuts))
+  expect(drained.sort(), `handed out: ${handed}\n${story}`).toEqual([...payloads].sort())
   return turns
 }
 

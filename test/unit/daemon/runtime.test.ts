@@ -3,6 +3,7 @@ import { describe, expect, test, vi } from 'vitest'
 import { toProblem, TurnbellError } from '../../../src/contracts/errors.ts'
 import { LIMITS } from '../../../src/contracts/limits.ts'
 import { MetricsSet } from '../../../src/contracts/metrics.ts'
+import type { MemoryFile } from '../../../src/daemon/memory.ts'
 import { silentLog } from '../../../src/ports/log.ts'
 import { fakeClock } from '../../support/fake-clock.ts'
 import { daemonWorld, readyDaemon } from '../../support/daemon-world.ts'
@@ -74,6 +75,40 @@ describe('heartbeats', () => {
     await eventually('the list', () => world.hub.framesOf('pending.peek').length > 0)
     const types = world.hub.frames.map(({ type }) => type)
     expect(types.indexOf('heartbeat')).toBeLessThan(types.indexOf('pending.peek'))
+  })
+
+  test('of a restarted daemon say nothing of the surface until the session of before is back', async () => {
+    const clock = fakeClock()
+    const memory = await memoryOfSession('session-1')
+    const world = await daemonWorld({ daemon: { clock, memory } })
+    await world.daemon.start()
+    await world.connected()
+    await eventually('the first', () => world.hub.framesOf('heartbeat').length > 0)
+    const shim = await world.shim({ session_id: null, turn: 'unknown' })
+    await shim.report()
+    await eventually('the attachment', async () => (await world.askStatus()).surface.attached)
+    expect(world.hub.framesOf('heartbeat').map(({ surface }) => surface)).not.toContainEqual(
+      expect.anything(),
+    )
+    await shim.report({ session_id: 'session-1', turn: 'busy', turn_seq: 3 })
+    await eventually('the session', () => world.hub.framesOf('heartbeat').at(-1)?.surface !== undefined)
+    const told = world.hub.framesOf('heartbeat').flatMap(({ surface }) => surface ?? [])
+    expect(told).toEqual([{ attached: true, session_id: 'session-1', turn: 'busy', turn_seq: 3 }])
+    shim.leave()
+    await eventually('the loss', () => world.hub.framesOf('heartbeat').at(-1)?.surface?.attached === false)
+  })
+
+  test('of a restarted daemon say after session_return_ms that nobody came back', async () => {
+    const clock = fakeClock()
+    const memory = await memoryOfSession('session-1')
+    const world = await daemonWorld({ daemon: { clock, memory } })
+    await world.daemon.start()
+    await world.connected()
+    await clock.advance(LIMITS.session_return_ms - 1)
+    await eventually('one within', () => world.hub.framesOf('heartbeat').length > 1)
+    expect(world.hub.framesOf('heartbeat').at(-1)).not.toHaveProperty('surface')
+    await clock.advance(LIMITS.heartbeat_interval_ms)
+    await eventually('the word', () => world.hub.framesOf('heartbeat').at(-1)?.surface?.attached === false)
   })
 
   test('count as accepted only once the hub has answered', async () => {
@@ -354,3 +389,14 @@ describe('a bug in a step', () => {
     expect(bugs).toEqual([bug])
   })
 })
+
+/** The state file that a daemon leaves to which this session was attached. */
+async function memoryOfSession(session_id: string): Promise<MemoryFile> {
+  let kept: string | null = null
+  const memory: MemoryFile = { read: () => kept, write: (text) => void (kept = text) }
+  const world = await readyDaemon({ daemon: { memory } })
+  await world.first.report({ session_id })
+  await eventually('the state file', () => kept?.includes(session_id) === true)
+  await world.daemon.stop()
+  return memory
+}
