@@ -75,6 +75,7 @@ for (const [where, begin] of Object.entries(SURFACES))
       ? { always: ['no bell while a tool runs'] as const }
       : { also: ['a client killed in its turn'] as const }),
     dies_with_its_client: true,
+    outlives_its_daemon: true,
     interrupt: (_, session) => session.interrupt(),
     rests_after_interrupt: true,
     reset: (_, session) => session.say('/clear'),

@@ -42,6 +42,7 @@ async function say(terminal: Terminal, text: string): Promise<void> {
 
 describeClient('Codex in a terminal', {
   open,
+  outlives_its_daemon: true,
   async begin(scene) {
     const terminal = await atPrompt(scene)
     return { terminal, say: (text) => say(terminal, text) }

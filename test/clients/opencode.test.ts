@@ -36,6 +36,7 @@ async function atPrompt(world: ClientWorld, args: readonly string[] = []): Promi
 
 describeClient('opencode in a terminal', {
   open,
+  outlives_its_daemon: true,
   async begin(scene) {
     const terminal = await atPrompt(scene)
     return { terminal, say: (text) => say(terminal, text) }

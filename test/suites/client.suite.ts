@@ -24,6 +24,7 @@ export type Behaviour =
   | 'a killed client'
   | 'a client killed in its turn'
   | 'a killed daemon'
+  | 'a daemon killed in a turn'
   | 'a killed hub'
 
 /**
@@ -37,6 +38,7 @@ const ALWAYS: readonly Behaviour[] = [
   'a new session',
   'a killed client',
   'a killed daemon',
+  'a daemon killed in a turn',
   'a killed hub',
 ]
 
@@ -54,6 +56,8 @@ export interface ClientUnderTest<S extends Scene, Person extends Session> {
   kill?: (scene: S, session: Person) => Promise<unknown> | void
   /** The agent runs in the client's own process: `kill` ends its turn. */
   dies_with_its_client?: boolean
+  /** The agent goes on with its turn when its daemon is killed. */
+  outlives_its_daemon?: boolean
   /** The person comes back to the session of a killed client. Its daemon does where this is missing. */
   resume?: (scene: S, session_id: SessionId) => Promise<unknown>
   /** Nobody can type: what is said comes as a signal of its own, and so with a doorbell. */
@@ -83,6 +87,7 @@ export function describeClient<S extends Scene, Person extends Session>(
     kill,
     resume,
     dies_with_its_client = false,
+    outlives_its_daemon = false,
     always = ALWAYS,
     also = [],
   } = client
@@ -231,6 +236,31 @@ export function describeClient<S extends Scene, Person extends Session>(
       await scene.settled([missed, pushed])
       expectOneBellPerTurn(scene.model, ['before', 'while the daemon was away', 'after it came back'])
     })
+
+    if (outlives_its_daemon)
+      shows(
+        'a daemon killed in a turn',
+        'keeps what it drained when its daemon is killed in its turn, and is rung after it',
+        async () => {
+          const scene = await open()
+          await begin(scene)
+          await scene.settled([await scene.send('before')])
+          const tool = scene.longTool()
+          scene.model.next(/take this in hand/, tool.reply)
+          const held = await scene.send('take this in hand')
+          await scene.asked(/take this in hand/)
+          await scene.daemon.kill()
+          await scene.startDaemon()
+          await scene.connected()
+          await scene.turnIs('busy')
+          const next = await scene.send('after it came back')
+          await scene.knows(1)
+          tool.end()
+          await scene.settled([held, next])
+          expect(await scene.read(held)).toMatchObject({ deliveries: 1 })
+          expectOneBellPerTurn(scene.model, ['before', 'take this in hand', 'after it came back'])
+        },
+      )
 
     shows('a killed hub', 'drains through a hub that is killed and comes back', async () => {
       const scene = await open()
