@@ -167,7 +167,7 @@ export const signals = defineFacade({
         unknown: z.array(SignalId),
         /** Answers that were sent, each under its `reply_id`. */
         replied: z.array(z.object({ signal_id: SignalId, to: Identity, reply_id: SignalId })),
-        /** Nobody was sent an answer to these: `no_reply_to`, or the code of the refusal. */
+        /** Nobody was sent an answer to these: `no_reply_to`, `reply_to_self`, or the code of the refusal. */
         not_replied: z.array(z.object({ signal_id: SignalId, reason: z.string() })),
       }),
       errors: ['kind_forbidden', 'persona_wrapped', 'payload_too_large', 'queue_full', 'store_unavailable'],

@@ -28,8 +28,8 @@ export interface AckOutcome {
   /** Answers that are stored for the persona in `reply_to`, under `reply_id`. */
   replied: { signal_id: SignalId; to: Identity; reply_id: SignalId }[]
   /**
-   * Signals of this ack that nobody was sent an answer to, with the reason: `no_reply_to`, or the code with which the
-   * persona in `reply_to` was refused. The result is kept with the signal: `signals read`.
+   * Signals of this ack that nobody was sent an answer to, with the reason: `no_reply_to`, `reply_to_self` for a person
+   * who acks what waits for their own answer, or the code with which the persona in `reply_to` was refused. The result is kept with the signal: `signals read`.
    */
   not_replied: { signal_id: SignalId; reason: string }[]
 }
@@ -106,6 +106,10 @@ async function reply(
     if (first !== null) {
       needs.events.repeated({ ...first, to: reply_to })
       replied.push({ signal_id: signal.signal_id, to: reply_to, reply_id: first.signal_id })
+      continue
+    }
+    if (caller.kind === 'operator' && reply_to === OPERATOR) {
+      not_replied.push({ signal_id: signal.signal_id, reason: 'reply_to_self' })
       continue
     }
     try {

@@ -55,6 +55,21 @@ describe('the operator as an addressee', () => {
     })
   })
 
+  test.each([{}, { result: 'done by hand' }])(
+    'that acks what it asked itself gets no answer: %j',
+    async (said) => {
+      const world = await signalWorld()
+      const { signal_id } = await world.send({ to: 'bob', reply_to: 'operator' }, OPERATOR)
+      expect(await world.signals.ack(OPERATOR, { signal_ids: [signal_id], ...said })).toMatchObject({
+        completed: [signal_id],
+        replied: [],
+        not_replied: [{ signal_id, reason: 'reply_to_self' }],
+      })
+      expect((await world.drain(OPERATOR, { peek: true })).signals).toEqual([])
+      expect(await world.store.read(signal_id)).toMatchObject({ status: 'completed', ...said })
+    },
+  )
+
   test('that reads no mail keeps no agent from its work', async () => {
     const world = await signalWorld({
       spy: (store) => ({
