@@ -3,6 +3,7 @@ import type { Command } from 'commander'
 import type { NotifyResult } from '../../contracts/control.ts'
 import { EXIT } from '../../contracts/exit-codes.ts'
 import { type Cli, invocationOf, parseIdentity } from '../cli.ts'
+import { unlessUnknown } from '../personas/known.ts'
 import { examples } from '../render.ts'
 import { describeStopped, stopDaemon } from '../stop-daemon.ts'
 
@@ -15,7 +16,7 @@ export function registerControl(program: Command, cli: Cli): void {
   shutdown.action(async ({ persona }: { persona: string }) => {
     const invocation = invocationOf(cli, shutdown)
     const { out } = invocation
-    const stopped = await stopDaemon(invocation, persona)
+    const stopped = await stopDaemon(invocation, persona).catch(unlessUnknown(invocation, persona))
     await out.result(stopped, () => describeStopped(stopped))
   })
 
@@ -25,8 +26,9 @@ export function registerControl(program: Command, cli: Cli): void {
     .requiredOption('--persona <name>', 'whose agent', parseIdentity)
     .addHelpText('after', examples([['turnbell notify --persona ada', 'if anything waits for her']]))
   notify.action(async ({ persona }: { persona: string }) => {
-    const { out, control } = invocationOf(cli, notify)
-    const result = await control(persona).notify()
+    const invocation = invocationOf(cli, notify)
+    const { out, control } = invocation
+    const result = await control(persona).notify().catch(unlessUnknown(invocation, persona))
     await out.result(result, () => describeNotify(persona, result))
     if (!result.accepted) cli.exitWith(EXIT.refused)
   })
@@ -37,8 +39,9 @@ export function registerControl(program: Command, cli: Cli): void {
     .requiredOption('--persona <name>', 'whose surface', parseIdentity)
     .addHelpText('after', examples([['turnbell resume --persona ada', 'after restarting her client']]))
   resume.action(async ({ persona }: { persona: string }) => {
-    const { out, control } = invocationOf(cli, resume)
-    const result = await control(persona).resume()
+    const invocation = invocationOf(cli, resume)
+    const { out, control } = invocation
+    const result = await control(persona).resume().catch(unlessUnknown(invocation, persona))
     await out.result(result, () =>
       result.accepted
         ? `${persona}'s surface is being bound again.`

@@ -6,7 +6,7 @@ import { type Cli, type Invocation, invocationOf } from '../cli.ts'
 import { stopHome, type StoppedHome } from '../down/stop-home.ts'
 import { describeWindows, openWindows, type OpenWindow } from '../open-windows.ts'
 import { count, examples } from '../render.ts'
-import { personasOfHome } from './status.ts'
+import { personasOfHome } from '../personas/of-home.ts'
 
 interface DownOptions {
   keepHub?: boolean

@@ -1,6 +1,7 @@
 /** `turnbell log`: the history of signals: when, from whom, to whom, about what, and how far each has come. */
 import { InvalidArgumentError, type Command } from 'commander'
 import * as z from 'zod'
+import { OPERATOR } from '../../contracts/ids.ts'
 import { LIMITS } from '../../contracts/limits.ts'
 import { SignalView } from '../../contracts/signal.ts'
 import { type Cli, invocationOf, type Invocation, parseIdentity, parseWhole } from '../cli.ts'
@@ -58,13 +59,25 @@ export function registerLog(program: Command, cli: Cli): void {
     const invocation = invocationOf(cli, command)
     const since_ms = options.since?.(cli.clock.now()) ?? null
     const limit = options.limit ?? (since_ms === null ? LIMIT_DEFAULT : Infinity)
-    const look = (at_most: number) => history(invocation, options.persona, { since_ms, limit: at_most })
+    const { persona } = options
+    let known = persona === undefined || persona === OPERATOR
+    const look = async (at_most: number) => {
+      const entries = await history(invocation, persona, { since_ms, limit: at_most })
+      if (entries.length === 0 && persona !== undefined && !known) await refuseUnknown(invocation, persona)
+      known = true
+      return entries
+    }
     if (options.follow === true) return followLog(invocation, look, limit)
     const entries = await look(limit)
     await invocation.out.result({ signals: entries }, () =>
       entries.length === 0 ? 'No signals.' : table(HEAD, entries.map(row)),
     )
   })
+}
+
+/** Nothing is to be told of a name that nobody has, nor had: it is mistyped. */
+async function refuseUnknown({ hub }: Invocation, persona: string): Promise<void> {
+  await hub().ask('personas', 'get', { identity: persona }, z.unknown())
 }
 
 const HEAD = ['SENT', 'FROM', 'TO', 'INTENT', 'STAGE', 'SIGNAL']

@@ -1,13 +1,11 @@
 /** `turnbell status`: what the daemons of this home say of themselves. Asks nobody else. */
-import fs from 'node:fs'
-import path from 'node:path'
 import type { Command } from 'commander'
 import type { PersonaStatus } from '../../contracts/persona-status.ts'
 import { toProblem, TurnbellError } from '../../contracts/errors.ts'
-import { Identity } from '../../contracts/ids.ts'
-import type { PersonaPaths } from '../../system/home.ts'
 import { findHub, runningHub } from '../../system/hub-address.ts'
 import { type Cli, type Invocation, invocationOf, parseIdentity } from '../cli.ts'
+import { unlessUnknown } from '../personas/known.ts'
+import { personasOfHome } from '../personas/of-home.ts'
 import { describeStatus, duration, examples, STATUS_HEAD, statusRow, table } from '../render.ts'
 
 export function registerStatus(program: Command, cli: Cli): void {
@@ -37,19 +35,6 @@ export function registerStatus(program: Command, cli: Cli): void {
   })
 }
 
-/** A daemon that does not answer may be one that never was. */
-const unlessUnknown =
-  (invocation: Invocation, persona: string) =>
-  (error: unknown): never => {
-    const silent = error instanceof TurnbellError && error.code === 'daemon_unreachable'
-    if (!silent || personasOfHome(invocation).includes(persona)) throw error
-    throw new TurnbellError('daemon_unreachable', {
-      detail: `this home has no persona ${persona}, and no daemon of that name runs`,
-      hint: '`turnbell status` shows those there are; `turnbell persona add` makes one.',
-      cause: error,
-    })
-  }
-
 /** Side by side: one daemon that does not answer must not make the others wait. */
 export function statusOfAll(invocation: Invocation): Promise<PersonaStatus[]> {
   const { ids } = invocation.cli
@@ -65,19 +50,6 @@ export function statusOfAll(invocation: Invocation): Promise<PersonaStatus[]> {
       }
     }),
   )
-}
-
-/** The configured ones and those whose daemon runs, or was killed and left its pid. */
-export function personasOfHome(invocation: Invocation): string[] {
-  const { tenant_id, personas } = invocation.config()
-  const run = path.join(invocation.home.root, 'run', tenant_id)
-  const found = fs.existsSync(run) ? fs.readdirSync(run) : []
-  const names = found.filter((name) => Identity.safeParse(name).success && hasTraces(invocation.paths(name)))
-  return [...new Set([...Object.keys(personas), ...names])].sort()
-}
-
-function hasTraces({ daemon_pid, control_socket }: PersonaPaths): boolean {
-  return fs.existsSync(daemon_pid) || fs.existsSync(control_socket)
 }
 
 const projectOf = (invocation: Invocation, identity: string) =>

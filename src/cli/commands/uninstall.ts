@@ -7,7 +7,7 @@ import { type Cli, invocationOf, type Invocation } from '../cli.ts'
 import { describeWindows, openWindows } from '../open-windows.ts'
 import { count, examples } from '../render.ts'
 import { uninstallHome, type UninstalledHome } from '../uninstall/uninstall-home.ts'
-import { personasOfHome } from './status.ts'
+import { personasOfHome } from '../personas/of-home.ts'
 
 interface Options {
   purge?: boolean

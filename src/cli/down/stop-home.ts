@@ -6,7 +6,7 @@ import { lockHolder } from '../../system/directory-lock.ts'
 import { runningHub, type HubPid } from '../../system/hub-address.ts'
 import { processAlive } from '../../system/processes.ts'
 import type { Invocation } from '../cli.ts'
-import { personasOfHome } from '../commands/status.ts'
+import { personasOfHome } from '../personas/of-home.ts'
 import { daemonPid, stopDaemonIfAny, type Stopped } from '../stop-daemon.ts'
 
 export interface StoppedHome {

@@ -10,7 +10,7 @@ import { Identity } from '../../contracts/ids.ts'
 import { Persona } from '../../contracts/registry.ts'
 import { changeConfigFile, deleteInYaml } from '../../system/config-file.ts'
 import type { Invocation } from '../cli.ts'
-import { personasOfHome } from '../commands/status.ts'
+import { personasOfHome } from './of-home.ts'
 import { leavingOf, requireRemovable } from './leaving.ts'
 import { daemonPid, describeStopped, stopDaemonIfAny, type Stopped } from '../stop-daemon.ts'
 
