@@ -273,8 +273,8 @@ export const LIMITS = {
   /** A surface that has not attached this long after the daemon's start counts as absent. */
   surface_attach_grace_ms: 5_000,
   /**
-   * A restarted daemon waits this long for the session that it knew before it says that there is none: the hub takes back
-   * what a session that is gone had drained.
+   * A session may be back this long after its daemon or its supervised shim has ended. Only then it counts as lost, and the
+   * hub takes back what it had drained.
    */
   session_return_ms: 15_000,
 

@@ -46,6 +46,8 @@ export const SurfaceFacts = z
     session_id: SessionId.nullable(),
     turn: Turn,
     turn_seq: z.number().int().min(0),
+    /** The session that is expected back while none is attached: it keeps what it has drained. */
+    returning_session_id: SessionId.optional(),
   })
   .meta({ title: 'SurfaceFacts' })
 export type SurfaceFacts = z.infer<typeof SurfaceFacts>

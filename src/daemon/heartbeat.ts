@@ -11,8 +11,7 @@ import type { HubLink } from '../ports/hub-link.ts'
 export interface HeartbeatOptions {
   clock: Pick<Clock, 'every' | 'monotonic'>
   link: Pick<HubLink, 'send'>
-  /** Undefined where nothing can be said yet: the hub goes on with what it knows. */
-  facts: () => SurfaceFacts | undefined
+  facts: () => SurfaceFacts
   metrics: () => MetricsSet
   /** It could not be sent, or the hub had not accepted the last one when the next was due. */
   onFailed: (detail: string) => void
@@ -41,10 +40,9 @@ export function createHeartbeat({ clock, link, facts, metrics, onFailed }: Heart
   function beat(what: 'facts' | 'facts and metrics'): void {
     if (timer === null) return
     seq += 1
-    const surface = facts()
-    const known = surface === undefined ? {} : { surface }
     const set = what === 'facts and metrics' ? { metrics: metrics() } : {}
-    const taken = link.send({ type: 'heartbeat', seq, ...known, ...set }) && link.send({ type: 'ping' })
+    const taken =
+      link.send({ type: 'heartbeat', seq, surface: facts(), ...set }) && link.send({ type: 'ping' })
     if (taken) sent += 1
     else onFailed('the link took no heartbeat')
   }

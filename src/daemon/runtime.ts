@@ -111,7 +111,8 @@ export function createDaemon(options: DaemonOptions): Daemon {
     onBug: (error) => options.onBug(error),
   })
   const { post, snapshot } = mailbox
-  let awaits_session = snapshot().context.history.surface.last_session_id !== null
+  /** Until then the last session may come back: of a daemon that ended, or of a shim that is started again. */
+  let returns_by: number | null = started_at + LIMITS.session_return_ms
 
   // --- parts
 
@@ -126,7 +127,10 @@ export function createDaemon(options: DaemonOptions): Daemon {
       reports.delete(request)
       post({ type: 'REPORT_ABANDONED', request })
     },
-    onLost: () => post({ type: 'SURFACE_LOST' }),
+    onLost() {
+      if (supervisor !== null) returns_by = clock.monotonic() + LIMITS.session_return_ms
+      post({ type: 'SURFACE_LOST' })
+    },
   })
 
   const supervisor = options.startShim && createSupervisor(options.startShim, clock, log)
@@ -134,7 +138,7 @@ export function createDaemon(options: DaemonOptions): Daemon {
   const heartbeat = createHeartbeat({
     clock,
     link,
-    facts: knownFacts,
+    facts: factsForHub,
     metrics: () => metrics.set(reading()),
     onFailed: (detail) => countError('heartbeat_publish_failed', detail),
   })
@@ -379,15 +383,14 @@ export function createDaemon(options: DaemonOptions): Daemon {
     },
   }
 
-  /**
-   * Undefined where the session of the daemon before may still attach: an agent in the middle of a turn keeps what it has
-   * drained.
-   */
-  function knownFacts(): SurfaceFacts | undefined {
-    const facts = factsOf(snapshot().context.history)
-    const waited = clock.monotonic() - started_at >= LIMITS.session_return_ms
-    if (facts.session_id !== null || waited) awaits_session = false
-    return awaits_session ? undefined : facts
+  function factsForHub(): SurfaceFacts {
+    const { history } = snapshot().context
+    const facts = factsOf(history)
+    if (facts.session_id !== null) returns_by = null
+    const { last_session_id } = history.surface
+    if (returns_by === null || clock.monotonic() >= returns_by || last_session_id === null) return facts
+    // Attached without a session it would count as another one.
+    return { ...facts, attached: false, returning_session_id: last_session_id }
   }
 
   async function stop(): Promise<void> {

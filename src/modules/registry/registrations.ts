@@ -184,6 +184,11 @@ export function createRegistrations(needs: { clock: Clock; events: RegistryEvent
     if (agent?.source === 'link') return
     const { session_id } = facts
     if (!facts.attached || session_id === null) {
+      const returns = agent?.registration.session_id === facts.returning_session_id
+      if (agent?.source === 'daemon' && returns) {
+        agent.registration.connected = false
+        return
+      }
       if (agent?.source === 'daemon') leave(agent, 'close', null)
       return
     }

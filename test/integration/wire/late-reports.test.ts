@@ -68,18 +68,22 @@ test('the end of the turn that has drained makes it final', async () => {
   expect(await isFinal(signal_id)).toBe(true)
 })
 
-test('a daemon that began again and does not know the session yet takes nothing back', async () => {
+test('a session that its daemon expects back keeps what it has drained, and no other does', async () => {
   await report('busy', 1)
   await daemon.settled()
   const signal_id = await drained()
   daemon.socket.terminate()
   daemon = await hub.join('bob', 'daemon', { surface: 'claude-code' })
-  daemon.send({ type: 'heartbeat', seq: (seq += 1) })
-  await daemon.settled()
-  await report('busy', 1)
-  await daemon.settled()
+  await reportGone('run-1')
   expect(await hub.call('signals', 'read', { signal_id })).toMatchObject({ status: 'acked', deliveries: 1 })
-  await report('idle', 1)
-  await daemon.settled()
-  expect(await isFinal(signal_id)).toBe(true)
+  await reportGone('run-2')
+  await hub.call('signals', 'inbox', { to: 'bob', limit: 1 })
+  expect(await hub.call('signals', 'read', { signal_id })).not.toMatchObject({ status: 'acked' })
 })
+
+async function reportGone(session_id: string): Promise<void> {
+  const gone = { attached: false, session_id: null, turn: 'unknown', turn_seq: 0 } as const
+  const surface = { ...gone, returning_session_id: session_id }
+  daemon.send({ type: 'heartbeat', seq: (seq += 1), surface })
+  await daemon.settled()
+}

@@ -4,6 +4,7 @@ import { toProblem, TurnbellError } from '../../../src/contracts/errors.ts'
 import { LIMITS } from '../../../src/contracts/limits.ts'
 import { MetricsSet } from '../../../src/contracts/metrics.ts'
 import type { MemoryFile } from '../../../src/daemon/memory.ts'
+import type { StartShim } from '../../../src/daemon/supervise.ts'
 import { silentLog } from '../../../src/ports/log.ts'
 import { fakeClock } from '../../support/fake-clock.ts'
 import { daemonWorld, readyDaemon } from '../../support/daemon-world.ts'
@@ -77,25 +78,21 @@ describe('heartbeats', () => {
     expect(types.indexOf('heartbeat')).toBeLessThan(types.indexOf('pending.peek'))
   })
 
-  test('of a restarted daemon say nothing of the surface until the session of before is back', async () => {
+  test('of a restarted daemon name the session of before until it is back', async () => {
     const clock = fakeClock()
     const memory = await memoryOfSession('session-1')
     const world = await daemonWorld({ daemon: { clock, memory } })
     await world.daemon.start()
     await world.connected()
-    await eventually('the first', () => world.hub.framesOf('heartbeat').length > 0)
     const shim = await world.shim({ session_id: null, turn: 'unknown' })
     await shim.report()
     await eventually('the attachment', async () => (await world.askStatus()).surface.attached)
-    expect(world.hub.framesOf('heartbeat').map(({ surface }) => surface)).not.toContainEqual(
-      expect.anything(),
-    )
     await shim.report({ session_id: 'session-1', turn: 'busy', turn_seq: 3 })
-    await eventually('the session', () => world.hub.framesOf('heartbeat').at(-1)?.surface !== undefined)
-    const told = world.hub.framesOf('heartbeat').flatMap(({ surface }) => surface ?? [])
-    expect(told).toEqual([{ attached: true, session_id: 'session-1', turn: 'busy', turn_seq: 3 }])
-    shim.leave()
-    await eventually('the loss', () => world.hub.framesOf('heartbeat').at(-1)?.surface?.attached === false)
+    const facts = () => world.hub.framesOf('heartbeat').flatMap(({ surface }) => surface ?? [])
+    await eventually('the session', () => facts().at(-1)?.attached)
+    for (const earlier of facts().slice(0, -1))
+      expect(earlier).toMatchObject({ attached: false, returning_session_id: 'session-1' })
+    expect(facts().at(-1)).toMatchObject({ session_id: 'session-1', turn: 'busy', turn_seq: 3 })
   })
 
   test('of a restarted daemon say after session_return_ms that nobody came back', async () => {
@@ -104,11 +101,23 @@ describe('heartbeats', () => {
     const world = await daemonWorld({ daemon: { clock, memory } })
     await world.daemon.start()
     await world.connected()
+    const last = () => world.hub.framesOf('heartbeat').at(-1)?.surface
+    await eventually('the first', () => last() !== undefined)
     await clock.advance(LIMITS.session_return_ms - 1)
-    await eventually('one within', () => world.hub.framesOf('heartbeat').length > 1)
-    expect(world.hub.framesOf('heartbeat').at(-1)).not.toHaveProperty('surface')
+    expect(last()).toMatchObject({ attached: false, returning_session_id: 'session-1' })
     await clock.advance(LIMITS.heartbeat_interval_ms)
-    await eventually('the word', () => world.hub.framesOf('heartbeat').at(-1)?.surface?.attached === false)
+    await eventually('the end', () => last()?.returning_session_id === undefined)
+  })
+
+  test('name the session whose supervised shim has ended, and not one whose client did', async () => {
+    const supervised: StartShim = (onExit) => ({ pid: 1, stop: () => onExit(0, 'asked') })
+    for (const startShim of [null, supervised]) {
+      const world = await readyDaemon({ daemon: { startShim } })
+      world.first.leave()
+      const last = () => world.hub.framesOf('heartbeat').at(-1)?.surface
+      await eventually('the loss', () => last()?.attached === false)
+      expect(last()?.returning_session_id).toBe(startShim === null ? undefined : 'session-1')
+    }
   })
 
   test('count as accepted only once the hub has answered', async () => {
