@@ -1,11 +1,11 @@
 /** `turnbell connect|disconnect`: a client that a person starts by its own name, wired to a persona. */
 import { Argument, type Command } from 'commander'
-import * as z from 'zod'
 import { shellWord } from '../../system/shell-word.ts'
 import { hookCommand, HOOK_EVENTS } from '../connect/codex.ts'
 import { trustHooks } from '../connect/codex-trust.ts'
 import { connect, disconnect, projectDirectory, rememberTrust } from '../connect/connect.ts'
 import { hooksSwitchedOff } from '../connect/hook-policy.ts'
+import { otherProject } from '../connect/misfit.ts'
 import { placeOf } from '../connect/place.ts'
 import { Connectable, connectionsIn, type ClientConnection, type Connection } from '../connect/record.ts'
 import { EXIT } from '../../contracts/exit-codes.ts'
@@ -14,11 +14,12 @@ import { codexAt, takeTrustBack } from '../connect/take-trust-back.ts'
 import { fileLines, gitLines, isLeft, leftLines, printPatch, summaryOf } from '../connect/told.ts'
 import { runConnectGit, runDisconnectGit } from './connect-git.ts'
 import { TurnbellError } from '../../contracts/errors.ts'
-import { Identity, type ClientKind } from '../../contracts/ids.ts'
+import type { ClientKind } from '../../contracts/ids.ts'
 import { nearest } from '../../contracts/names.ts'
 import { makePersona, unknownPersona } from '../../contracts/unknown-persona.ts'
 import { type Cli, invocationOf, type Invocation, parseIdentity } from '../cli.ts'
 import { daemonRuns } from '../control-client.ts'
+import { knownPersonas, notMade } from '../personas/known.ts'
 import { examples } from '../render.ts'
 
 interface Options {
@@ -88,7 +89,7 @@ async function runConnect(invocation: Invocation, client: ClientKind, options: O
   const { persona, print = false } = options
   if (persona === undefined) throw nobodyNamed(client)
   const project = projectDirectory(cli.cwd, options.project)
-  await refuseMistyped(invocation, persona, client)
+  const is_known = await isKnown(invocation, persona, client)
   requireSurface(invocation, persona, client)
   if (options.trustHooks === true && client !== 'codex') {
     throw new TurnbellError('usage_invalid', {
@@ -97,6 +98,8 @@ async function runConnect(invocation: Invocation, client: ClientKind, options: O
     })
   }
   const outcome = await connect(invocation, { client, persona, project, print })
+  if (!is_known) out.note(notMade(persona, []))
+  const persona_project = otherProject(invocation.config().personas[persona], project)
   if (print) {
     if (options.trustHooks === true)
       out.note('Besides, Codex would be told to trust these hooks, in its own config.toml.')
@@ -110,6 +113,8 @@ async function runConnect(invocation: Invocation, client: ClientKind, options: O
   const result = {
     ...summaryOf(outcome),
     daemon_running,
+    /** Where it belongs, if not here. */
+    persona_project,
     hooks_off: off?.detail ?? null,
     ...(trusted === null ? {} : { trusted_hooks: trusted }),
   }
@@ -118,6 +123,11 @@ async function runConnect(invocation: Invocation, client: ClientKind, options: O
       outcome.plan.changed
         ? `${client} in ${project} acts for ${persona}.`
         : `${client} in ${project} acts for ${persona} already; nothing was changed.`,
+      ...(persona_project === null
+        ? []
+        : [
+            `The project of ${persona} is another one, ${persona_project}: both act for the same persona now.`,
+          ]),
       ...fileLines(outcome),
       ...gitLines(outcome),
       ...(off === null ? [] : [`${off.detail}.`, off.hint]),
@@ -127,21 +137,13 @@ async function runConnect(invocation: Invocation, client: ClientKind, options: O
   )
 }
 
-/** A name that nobody has made, close to one that exists. A new name is allowed; the advice says how to make it. */
-async function refuseMistyped(invocation: Invocation, persona: string, client: ClientKind): Promise<void> {
-  const configured = Object.keys(invocation.config().personas)
-  if (configured.includes(persona)) return
-  const at_hub = await invocation
-    .hub()
-    .ask('personas', 'list', {}, PersonaNames)
-    .then(({ personas }) => personas.map(({ identity }) => identity))
-    .catch(() => [])
-  const known = [...configured, ...at_hub]
-  if (known.includes(persona) || nearest(persona, known) === null) return
+/** Refuses a name that nobody has made, close to one that exists. Another new name is allowed. */
+async function isKnown(invocation: Invocation, persona: string, client: ClientKind): Promise<boolean> {
+  if (invocation.config().personas[persona] !== undefined) return true
+  const known = await knownPersonas(invocation)
+  if (known.includes(persona) || nearest(persona, known) === null) return known.includes(persona)
   throw unknownPersona(persona, { known, hint: makePersona(persona, client) })
 }
-
-const PersonaNames = z.object({ personas: z.array(z.object({ identity: Identity })) })
 
 function nobodyNamed(client: ClientKind): TurnbellError {
   return new TurnbellError('usage_invalid', {

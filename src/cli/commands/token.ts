@@ -10,6 +10,7 @@ import { signToken } from '../../kernel/sign-token.ts'
 import { prepareHome } from '../../system/home.ts'
 import { ensureSecrets } from '../../system/secrets.ts'
 import { type Cli, invocationOf } from '../cli.ts'
+import { knownPersonas, notMade } from '../personas/known.ts'
 import { examples } from '../render.ts'
 import { parseDuration } from '../duration.ts'
 
@@ -45,7 +46,8 @@ export function registerToken(program: Command, cli: Cli): void {
       ]),
     )
   command.action(async ({ persona: identity, kind, session, facet, ttl }: Options) => {
-    const { home, config, out } = invocationOf(cli, command)
+    const invocation = invocationOf(cli, command)
+    const { home, config, out } = invocation
     if (ttl > LIMITS.token_ttl_s_max) {
       throw new TurnbellError('usage_invalid', {
         detail: `--ttl is ${ttl} s; a token is valid for at most ${LIMITS.token_ttl_s_max} s`,
@@ -65,6 +67,11 @@ export function registerToken(program: Command, cli: Cli): void {
     const strange = unknownFacets(facet, config().mcp.expose)
     if (strange.length > 0)
       out.note(`No facade of turnbell belongs to ${strange.join(', ')}: only a plugin could bring one.`)
+    // An observer needs no persona; it only says who looks.
+    if (kind !== 'observer' && config().personas[identity] === undefined) {
+      const known = await knownPersonas(invocation)
+      if (!known.includes(identity)) out.note(notMade(identity, known))
+    }
     const result = { token: signToken(payload, signing_key), expires_in: ttl }
     await out.result(result, () => result.token)
   })

@@ -10,7 +10,8 @@ import { shellWord } from '../../system/shell-word.ts'
 import type { Invocation } from '../cli.ts'
 import { connect, planFor } from '../connect/connect.ts'
 import { hooksSwitchedOff, skippedSettings } from '../connect/hook-policy.ts'
-import { connectionsIn, type Connection } from '../connect/record.ts'
+import { otherProject, otherSurface } from '../connect/misfit.ts'
+import { connectionsIn, type ClientConnection, type Connection } from '../connect/record.ts'
 import { broken, fine, fixedBy, refusedBy, warning, type Finding } from './finding.ts'
 
 export function checkConnections(invocation: Invocation): Finding[] {
@@ -70,11 +71,29 @@ function checkConnection(invocation: Invocation, connection: Connection): Findin
     return fixedBy(found, fix)
   }
   if (persona === null) return fine(check, `git tells of commits in ${project}`)
-  if (invocation.config().personas[persona] === undefined) {
+  const settings = invocation.config().personas[persona]
+  if (settings === undefined) {
     return warning(
       check,
       `${project} acts for ${persona}, whom this home does not know`,
       `\`turnbell persona add ${persona} --surface ${client} --project ${shellWord(project)}\`; or ${apart}.`,
+    )
+  }
+  const { client: kind } = connection as ClientConnection
+  const surface = otherSurface(settings, kind)
+  if (surface !== null) {
+    return warning(
+      check,
+      `${project} acts for ${persona}, whose daemon reaches its agent by ${surface} and rings no ${client}`,
+      `\`turnbell persona add ${persona} --surface ${client}\`; or ${apart}, and connect another persona.`,
+    )
+  }
+  const elsewhere = otherProject(settings, project)
+  if (elsewhere !== null) {
+    return warning(
+      check,
+      `${project} acts for ${persona}, whose project is ${elsewhere}`,
+      `If it has moved: \`turnbell persona add ${persona} --surface ${settings.surface} --project ${shellWord(project)}\`; or ${apart}.`,
     )
   }
   return fine(check, `${project} acts for ${persona}`)

@@ -20,6 +20,11 @@ export function orMeant(persona: string, known: readonly string[]): string {
   return meant === null ? '' : `; did you mean ${meant}?`
 }
 
+/** For what goes on with a name that nobody has made, which may be on purpose. */
+export function notMade(persona: string, known: readonly string[]): string {
+  return `There is no persona ${persona} yet${orMeant(persona, known) || '.'}`
+}
+
 /** Rejects in the place of a daemon that does not answer: it may be one that never was. */
 export function unlessUnknown(invocation: Invocation, persona: string): (error: unknown) => Promise<never> {
   return async (error) => {

@@ -55,3 +55,30 @@ describe('log', () => {
     expect(turnbell.json()).toEqual({ signals: [] })
   })
 })
+
+describe('a name that may be on purpose', () => {
+  const token = ['token', 'create', '--kind']
+
+  test.each<[string, string[], string]>([
+    ['token', [...token, 'agent', '--persona', 'adda'], 'did you mean ada?'],
+    ['token', [...token, 'daemon', '--persona', 'zoe'], 'no persona zoe yet'],
+    ['connect', ['connect', 'codex', '--persona', 'zoe'], 'no persona zoe yet'],
+    ['connect --print', ['connect', 'codex', '--print', '--persona', 'zoe'], 'no persona zoe yet'],
+  ])('is noted on stderr by %s, and it goes on', async (_, words, note) => {
+    const turnbell = cli()
+    fs.mkdirSync(path.join(turnbell.cli.cwd, 'project'))
+    turnbell.cli.cwd = path.join(turnbell.cli.cwd, 'project')
+    expect(await turnbell.run(...words, '--json')).toBe(0)
+    expect(turnbell.stderr()).toContain(note)
+    expect(turnbell.json()).toBeInstanceOf(Object)
+  })
+
+  test.each([
+    [...token, 'agent', '--persona', 'ada'],
+    [...token, 'observer', '--persona', 'wall'],
+  ])('is not noted where it is known, or needs not be: %s', async (...words) => {
+    const turnbell = cli()
+    expect(await turnbell.run(...words)).toBe(0)
+    expect(turnbell.stderr()).toBe('')
+  })
+})
