@@ -1,12 +1,14 @@
-/** `turnbell status`: what the daemons of this home say of themselves. Asks nobody else. */
+/** `turnbell status`: what the daemons of this home say of themselves, and the hub of what has expired. */
 import type { Command } from 'commander'
-import type { PersonaStatus } from '../../contracts/persona-status.ts'
+import * as z from 'zod'
+import { LIMITS } from '../../contracts/limits.ts'
+import type { HomeStatus, HubInUse, PersonaStatus } from '../../contracts/persona-status.ts'
 import { toProblem, TurnbellError } from '../../contracts/errors.ts'
 import { findHub, runningHub } from '../../system/hub-address.ts'
 import { type Cli, type Invocation, invocationOf, parseIdentity } from '../cli.ts'
 import { unlessUnknown } from '../personas/known.ts'
 import { personasOfHome } from '../personas/of-home.ts'
-import { describeStatus, duration, examples, STATUS_HEAD, statusRow, table } from '../render.ts'
+import { count, describeStatus, duration, examples, STATUS_HEAD, statusRow, table } from '../render.ts'
 
 export function registerStatus(program: Command, cli: Cli): void {
   const command = program
@@ -22,31 +24,61 @@ export function registerStatus(program: Command, cli: Cli): void {
     )
   command.action(async ({ persona }: { persona?: string }) => {
     const invocation = invocationOf(cli, command)
+    const expiring = expiredAtHub(invocation)
+    const hub = hubInUse(invocation)
     if (persona !== undefined) {
       const status = await invocation.control(persona).status().catch(unlessUnknown(invocation, persona))
       const project = projectOf(invocation, persona)
-      await invocation.out.result(status, () =>
-        [hubLine(invocation), describeStatus(status, project, cli.clock.now())].join('\n'),
+      const expired_count = (await expiring).get(persona) ?? null
+      await invocation.out.result({ ...status, hub, project, expired_count }, () =>
+        [
+          hubLine(invocation, hub),
+          describeStatus(status, project, cli.clock.now()),
+          ...expiredLines([{ identity: persona, expired_count }]),
+        ].join('\n'),
       )
       return
     }
-    const found = await statusOfAll(invocation)
-    await invocation.out.result(found, () => describeAll(invocation, found))
+    const personas = await statusOfAll(invocation, expiring)
+    await invocation.out.result({ hub, personas } satisfies HomeStatus, () =>
+      describeAll(invocation, hub, personas),
+    )
   })
 }
 
+const Expired = z.object({
+  personas: z.array(z.object({ identity: z.string(), expired_count: z.number().int() })),
+})
+
+/** Of each persona; nothing where no hub says it in time. */
+async function expiredAtHub(invocation: Invocation): Promise<ReadonlyMap<string, number>> {
+  try {
+    const listed = await invocation.hub().call('personas', 'list', {}, undefined, LIMITS.control_answer_ms)
+    const { personas } = Expired.parse(listed)
+    return new Map(personas.map(({ identity, expired_count }) => [identity, expired_count]))
+  } catch (error) {
+    if (error instanceof TurnbellError || error instanceof z.ZodError) return new Map()
+    throw error
+  }
+}
+
 /** Side by side: one daemon that does not answer must not make the others wait. */
-export function statusOfAll(invocation: Invocation): Promise<PersonaStatus[]> {
+export function statusOfAll(
+  invocation: Invocation,
+  expiring: Promise<ReadonlyMap<string, number>> = Promise.resolve(new Map()),
+): Promise<PersonaStatus[]> {
   const { ids } = invocation.cli
   return Promise.all(
     personasOfHome(invocation).map(async (identity): Promise<PersonaStatus> => {
+      const project = projectOf(invocation, identity)
+      const expired_count = async () => (await expiring).get(identity) ?? null
       try {
         const status = await invocation.control(identity).status()
-        return { identity, running: true, project: projectOf(invocation, identity), status }
+        return { identity, running: true, project, expired_count: await expired_count(), status }
       } catch (error) {
         if (!(error instanceof TurnbellError)) throw error
-        const project = projectOf(invocation, identity)
-        return { identity, running: false, project, problem: toProblem(error, ids.next()) }
+        const problem = toProblem(error, ids.next())
+        return { identity, running: false, project, expired_count: await expired_count(), problem }
       }
     }),
   )
@@ -56,22 +88,35 @@ const projectOf = (invocation: Invocation, identity: string) =>
   invocation.config().personas[identity]?.project ?? null
 
 /** The hub that commands of this home would call. */
-function hubLine(invocation: Invocation): string {
-  const { home, cli } = invocation
+function hubInUse({ home, config }: Invocation): HubInUse | null {
   const hub = runningHub(home)
-  if (hub !== null) {
-    const up_s = (cli.clock.now() - Date.parse(hub.started_at)) / 1000
-    return `hub ${hub.url}, process ${hub.pid}, up ${duration(up_s)}`
-  }
-  const url = findHub(home, invocation.config())
-  return url === null ? 'hub not running; start it: turnbell up' : `hub ${url}, not of this home`
+  if (hub !== null) return { url: hub.url, pid: hub.pid, started_at: hub.started_at }
+  const url = findHub(home, config())
+  return url === null ? null : { url, pid: null, started_at: null }
 }
 
-function describeAll(invocation: Invocation, found: readonly PersonaStatus[]): string {
+function hubLine({ cli }: Invocation, hub: HubInUse | null): string {
+  if (hub === null) return 'hub not running; start it: turnbell up'
+  if (hub.started_at === null) return `hub ${hub.url}, not of this home`
+  const up_s = (cli.clock.now() - Date.parse(hub.started_at)) / 1000
+  return `hub ${hub.url}, process ${hub.pid}, up ${duration(up_s)}`
+}
+
+function expiredLines(found: readonly Pick<PersonaStatus, 'identity' | 'expired_count'>[]): string[] {
+  return found.flatMap(({ identity, expired_count }) =>
+    expired_count === null || expired_count === 0
+      ? []
+      : [
+          `${count(expired_count, 'signal')} to ${identity} expired; \`turnbell log --persona ${identity}\` names them`,
+        ],
+  )
+}
+
+function describeAll(invocation: Invocation, hub: HubInUse | null, found: readonly PersonaStatus[]): string {
   const { colors, clock } = invocation.cli
   if (found.length === 0) {
     const none = 'No personas yet. Make one: turnbell persona add NAME --surface claude-code'
-    return [hubLine(invocation), none].join('\n')
+    return [hubLine(invocation, hub), none].join('\n')
   }
   const rows = found.map((one) =>
     one.running
@@ -79,5 +124,5 @@ function describeAll(invocation: Invocation, found: readonly PersonaStatus[]): s
       : [one.identity, one.problem.code === 'daemon_unreachable' ? 'not running' : one.problem.code],
   )
   const [head = '', ...lines] = table(STATUS_HEAD, rows).split('\n')
-  return [hubLine(invocation), colors.dim(head), ...lines].join('\n')
+  return [hubLine(invocation, hub), colors.dim(head), ...lines, ...expiredLines(found)].join('\n')
 }

@@ -491,11 +491,14 @@ describe('status', () => {
       /^hub not running.*\nPERSONA.*\nada .*CONNECTED.*4.*\nbob +not running\nold +not running\n$/,
     )
     expect(await turnbell.run('status', '--json')).toBe(0)
-    expect(turnbell.json()).toMatchObject([
-      { identity: 'ada', running: true, status: { pending_count: 4 } },
-      { identity: 'bob', running: false, problem: { code: 'daemon_unreachable' } },
-      { identity: 'old', running: false, problem: { code: 'daemon_unreachable' } },
-    ])
+    expect(turnbell.json()).toMatchObject({
+      hub: null,
+      personas: [
+        { identity: 'ada', running: true, expired_count: null, status: { pending_count: 4 } },
+        { identity: 'bob', running: false, problem: { code: 'daemon_unreachable' } },
+        { identity: 'old', running: false, problem: { code: 'daemon_unreachable' } },
+      ],
+    })
   })
 
   test('tells why nothing is delivered and since when, what came last, and where the agent works', async () => {
@@ -516,7 +519,7 @@ describe('status', () => {
       /ada .*not drained \(4 doorbells, never seen\), 4 min .* 2 .*review from bob, 2 h ago +\/work\/app\n/,
     )
     expect(await turnbell.run('status', '--json')).toBe(0)
-    expect(turnbell.json()).toMatchObject([{ identity: 'ada', project: '/work/app' }])
+    expect(turnbell.json()).toMatchObject({ personas: [{ identity: 'ada', project: '/work/app' }] })
   })
 
   test.each([
@@ -538,12 +541,37 @@ describe('status', () => {
     expect(deliveryWords(status, now_ms)).toBe('not drained (1 doorbell, last seen 12:03), 0 s')
   })
 
-  test('of one is exactly what its daemon says', async () => {
+  test('says how many signals expired, where the hub tells, and which hub that is', async () => {
+    const home = temporaryDirectory()
+    fs.writeFileSync(
+      path.join(home, 'config.yaml'),
+      'personas:\n  ada: {surface: mcp}\n  bob: {surface: mcp}\n',
+    )
+    const listed = [
+      { identity: 'ada', expired_count: 2 },
+      { identity: 'bob', expired_count: 0 },
+    ]
+    const turnbell = testCli({ home, hub: { 'personas.list': () => ({ personas: listed }) } })
+    await fakeDaemon(pathsOf(home, 'ada'), () => daemonStatus('ada'))
+    const hub = { url: 'http://hub.test', pid: null, started_at: null }
+    expect(await turnbell.run('status', '--json')).toBe(0)
+    expect(turnbell.json()).toMatchObject({ hub, personas: listed })
+    expect(await turnbell.run('status', '--persona', 'ada', '--json')).toBe(0)
+    expect(turnbell.json()).toMatchObject({ ...listed[0], hub })
+    for (const more of [[], ['--persona', 'ada']]) {
+      expect(await turnbell.run('status', ...more)).toBe(0)
+      expect(turnbell.stdout()).toMatch(/^hub http:\/\/hub\.test[^]*2 signals to ada expired/)
+      expect(turnbell.stdout()).not.toContain('to bob expired')
+    }
+  })
+
+  test('of one is exactly what its daemon says, beside the hub', async () => {
     const home = temporaryDirectory()
     await fakeDaemon(pathsOf(home, 'ada'), () => daemonStatus('ada'))
     const turnbell = testCli({ home })
     expect(await turnbell.run('status', '--persona', 'ada', '--json')).toBe(0)
-    expect(turnbell.json()).toEqual(daemonStatus('ada'))
+    const beside = { hub: null, project: null, expired_count: null }
+    expect(turnbell.json()).toEqual({ ...daemonStatus('ada'), ...beside })
     expect(await turnbell.run('status', '--persona', 'ada')).toBe(0)
     expect(turnbell.stdout()).toMatch(/ada {2}CONNECTED[^]*last drain never[^]*session s1, turn idle/)
   })
@@ -635,7 +663,9 @@ test('a token is signed with the key of the home, for as long as was asked', asy
 })
 
 test('a token for a facet that nothing here has is made, with a word about it', async () => {
-  const turnbell = testCli({ home: temporaryDirectory(), env: { TURNBELL_TOOLS: 'core,jira' } })
+  const home = temporaryDirectory()
+  fs.writeFileSync(path.join(home, 'config.yaml'), 'personas: {ada: {surface: mcp}}')
+  const turnbell = testCli({ home, env: { TURNBELL_TOOLS: 'core,jira' } })
   const create = (...facets: string[]) =>
     turnbell.run('token', 'create', '--identity', 'ada', '--kind', 'agent', '--facet', ...facets)
   expect(await create('core', 'jira')).toBe(0)
