@@ -12,6 +12,7 @@ import {
   bellGone,
   bellHanded,
   bellMetadata,
+  isRefusal,
   lookedUp,
   messagesRead,
   outstanding,
@@ -284,7 +285,11 @@ export function opencodeSurface(deps: OpencodeSurfaceDeps): OpencodeSurface {
       answered = false
     },
 
-    told: (event) => move(told(state, event, identity)),
+    told(event) {
+      // Where nobody is there, it was the shim that refused.
+      if (isRefusal(event) && !mayRedo()) return
+      move(told(state, event, identity))
+    },
 
     async joined(place) {
       rejoin?.cancel()

@@ -78,6 +78,8 @@ export const Event = z.discriminatedUnion('type', [
   event('message.updated', { info: message }),
   event('message.removed', { messageID: z.string() }),
   event('message.part.updated', { part }),
+  event('permission.replied', { reply: z.string() }),
+  event('question.rejected', {}),
 ])
 export type Event = z.infer<typeof Event>
 

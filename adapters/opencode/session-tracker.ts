@@ -25,11 +25,13 @@ export interface TrackedSession {
   newest_message_id: string
   /** The newest that an answer was begun to. */
   answered_message_id: string
+  /** The newest answer; a turn goes on with another one. */
+  newest_answer_id: string
   /** Doorbells whose prompts are stored in the session and were not answered yet. */
   standing: readonly StoredBell[]
   /** A doorbell that was handed to the server and of whose message nothing is known yet. */
   handed: DoorbellId | null
-  /** A person aborted the last turn and has written nothing since. */
+  /** A person aborted the last turn, or refused what it asked for and so ended it, and has written nothing since. */
   interrupted: boolean
   /** Another session in which somebody wrote; bound once it is known to be no subagent's. */
   candidate: string | null
@@ -55,6 +57,7 @@ const UNBOUND = {
   missing_agent: null,
   newest_message_id: '',
   answered_message_id: '',
+  newest_answer_id: '',
   standing: [],
   handed: null,
   interrupted: false,
@@ -117,7 +120,7 @@ export function messagesRead(
   identity: Identity,
 ): TrackedSession {
   const answered = messages.reduce(
-    (next, { info }) => (info.role === 'assistant' ? answeredTo(next, info.parentID) : next),
+    (next, { info }) => (info.role === 'assistant' ? answerTold(next, info) : next),
     state,
   )
   const parts = messages.flatMap(({ info, parts }) => parts.map((part) => ({ ...part, messageID: info.id })))
@@ -188,8 +191,22 @@ function isFresh(message: LookedUp['newest_message'], now_ms: number): boolean {
 /** What was said and answered while nothing was heard. */
 function withNewest(state: TrackedSession, message: LookedUp['newest_message']): TrackedSession {
   if (message === null || message === 'unread') return state
-  if (message.role === 'assistant') return answeredTo(state, message.parentID)
+  if (message.role === 'assistant') return answerTold(state, message)
   return message.id > state.newest_message_id ? { ...state, newest_message_id: message.id } : state
+}
+
+/**
+ * A refusal ends the turn, unless the person wrote a word with it or the settings say otherwise: then the agent
+ * begins another answer. Which one it refused is not known where no answer was read before.
+ */
+function answerTold(
+  state: TrackedSession,
+  { id, parentID }: Pick<Message, 'id' | 'parentID'>,
+): TrackedSession {
+  const next = answeredTo(state, parentID)
+  if (id <= next.newest_answer_id) return next
+  const goes_on = next.newest_answer_id !== ''
+  return { ...next, newest_answer_id: id, interrupted: next.interrupted && !goes_on }
 }
 
 /** Ids ascend, and a turn shows the model everything that was stored before: also doorbells of earlier prompts. */
@@ -214,6 +231,12 @@ function partStored(state: TrackedSession, part: Part, identity: Identity): Trac
   if (message_id <= state.answered_message_id)
     return handed === state.handed ? state : { ...state, handed, seen_doorbell_id: doorbell_id }
   return { ...state, handed, standing: [...state.standing, { message_id, doorbell_id }] }
+}
+
+/** Somebody denied what a session asked for. */
+export function isRefusal(event: Event): boolean {
+  if (event.type === 'permission.replied') return event.properties.reply === 'reject'
+  return event.type === 'question.rejected'
 }
 
 export function told(state: TrackedSession, event: Event, identity: Identity): TrackedSession {
@@ -255,6 +278,9 @@ function toldOfBound(
     case 'message.part.updated': {
       return partStored(state, event.properties.part, identity)
     }
+    case 'permission.replied':
+    case 'question.rejected':
+      return isRefusal(event) ? { ...state, interrupted: true } : state
   }
 }
 
@@ -276,7 +302,7 @@ function sessionUpdated(state: TrackedSession, info: Session): TrackedSession {
 type Message = Extract<Event, { type: 'message.updated' }>['properties']['info']
 
 function messageUpdated(state: TrackedSession, info: Message): TrackedSession {
-  if (info.role === 'assistant') return answeredTo(state, info.parentID)
+  if (info.role === 'assistant') return answerTold(state, info)
   if (info.role !== 'user' || info.id <= state.newest_message_id) return state
   const { agent, model } = info
   const choice = {

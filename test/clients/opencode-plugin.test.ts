@@ -6,7 +6,7 @@ import fs from 'node:fs'
 import path from 'node:path'
 import { beforeAll, describe, expect, test } from 'vitest'
 import { PERSONA, type ClientWorld } from '../support/client-world.ts'
-import { expectOneBellPerTurn } from '../support/conversation.ts'
+import { expectOneBellPerTurn, turnsOf } from '../support/conversation.ts'
 import { eventually } from '../support/eventually.ts'
 import {
   AT_PROMPT,
@@ -27,13 +27,13 @@ const PLUGIN = path.join(path.dirname(BIN), 'adapters/opencode/plugin.js')
 beforeAll(() => void opencodeProgram())
 
 /** What `turnbell connect opencode` writes into a project. */
-function connected(world: ClientWorld): ClientWorld {
+function connected(world: ClientWorld, permission: object = {}): ClientWorld {
   const home = path.join(world.directory, 'turnbell')
   const bridge = [process.execPath, BIN, 'mcp', '--client', 'opencode', '--persona', PERSONA, '--home', home]
   const settings = {
     plugin: [[`file://${PLUGIN}`, { persona: PERSONA, home }]],
     mcp: { turnbell: { type: 'local', command: bridge, enabled: true } },
-    permission: { turnbell_signals_pending: 'allow', turnbell_signals: 'allow' },
+    permission: { turnbell_signals_pending: 'allow', turnbell_signals: 'allow', ...permission },
     agent: AGENTS,
   }
   fs.writeFileSync(path.join(world.project, 'opencode.json'), JSON.stringify(settings))
@@ -44,6 +44,7 @@ function connected(world: ClientWorld): ClientWorld {
 const AGENTS = { digger: { mode: 'subagent', description: 'digs', prompt: 'You dig.' } }
 
 const open = scenesOf(opencodeTools, async () => connected(await openOpencodeWorld()))
+const openAsking = scenesOf(opencodeTools, async () => connected(await openOpencodeWorld(), { bash: 'ask' }))
 const openUnconnected = scenesOf(opencodeTools, async () => {
   const world = await openOpencodeWorld()
   fs.writeFileSync(path.join(world.project, 'opencode.json'), JSON.stringify({ agent: AGENTS }))
@@ -141,6 +142,23 @@ describe('a plain opencode with the plugin', () => {
     await scene.settled([await scene.send('one')])
     expectOneBellPerTurn(scene.model, ['one'])
     await terminal.shows(/\(bell/)
+  })
+
+  test('is not rung after its person denied a permission', { tags: ['extended'] }, async () => {
+    const scene = await openAsking()
+    const terminal = await atPrompt(scene)
+    const input = { command: 'touch asked-for', description: 'make a file' }
+    scene.model.next(/make a file/, { tools: [{ name: 'bash', input }] })
+    await say(terminal, 'make a file')
+    await terminal.shows(/Permission required/)
+    const sent = await scene.send('one')
+    await scene.knows(1)
+    await terminal.answers(/Permission required/, 'Escape')
+    await scene.turnIs('idle')
+    await say(terminal, 'go on')
+    await scene.settled([sent])
+    expectOneBellPerTurn(scene.model, ['one'])
+    expect(turnsOf(scene.model).map((turn) => turn.bells.length)).toEqual([0, 0, 0, 1])
   })
 
   test('is gone with its window, and the next is the surface', async () => {

@@ -7,7 +7,7 @@ import fs from 'node:fs'
 import path from 'node:path'
 import { beforeAll, describe, expect, test } from 'vitest'
 import { notedPid, type ClientWorld } from '../support/client-world.ts'
-import { expectOneBellPerTurn } from '../support/conversation.ts'
+import { expectOneBellPerTurn, turnsOf } from '../support/conversation.ts'
 import { eventually } from '../support/eventually.ts'
 import {
   AT_PROMPT,
@@ -84,6 +84,24 @@ describe('opencode in a terminal', () => {
     await world.settled(sent)
     expectOneBellPerTurn(world.model, ['1', '2'])
     expect(fs.existsSync(path.join(world.project, 'asked-for'))).toBe(true)
+  })
+
+  test('is not rung after its person denied a permission, before their next turn', async () => {
+    const world = await open({ asks: true })
+    const terminal = await atPrompt(world)
+    const input = { command: 'touch asked-for', description: 'make a file' }
+    world.model.next(/make a file/, { tools: [{ name: 'bash', input }] })
+    await say(terminal, 'make a file')
+    await terminal.shows(/Permission required/)
+    const sent = await world.send('one')
+    await world.knows(1)
+    await terminal.answers(/Permission required/, 'Escape')
+    await world.turnIs('idle')
+    await say(terminal, 'go on')
+    await world.settled([sent])
+    expectOneBellPerTurn(world.model, ['one'])
+    expect(turnsOf(world.model).map((turn) => turn.bells.length)).toEqual([0, 0, 1])
+    expect(fs.existsSync(path.join(world.project, 'asked-for'))).toBe(false)
   })
 
   test('is not rung after its window was closed, and is rung in the next window', async () => {

@@ -15,9 +15,9 @@ export interface Turn {
 
 const BELL = /\[turnbell\] [^\n]* \(bell ([0-9a-z]{8})\)/g
 
-/** What Claude Code, opencode and Codex say instead of, or with, the result of a tool that was interrupted. */
+/** What Claude Code, opencode and Codex say instead of, or with, the result of a tool that was interrupted or denied. */
 const INTERRUPTED =
-  /interrupted by user|Tool result missing|Tool execution aborted|User aborted the command|<turn_aborted>/
+  /interrupted by user|Tool result missing|Tool execution aborted|User aborted the command|rejected permission to use this specific tool call\.|<turn_aborted>/
 
 /**
  * What Claude Code's Stop hook handed over. Where that turn was interrupted before the model was asked again, its

@@ -84,6 +84,12 @@ export function fakeOpencode(clock: FakeClock, sessions: Session[] = [session('s
       const error = { name }
       return [{ type: 'session.error', properties: { sessionID, error } }, ...world.ends(sessionID)]
     },
+    /** A person denies what the session asks for. */
+    refuses: (sessionID = 'ses_1', reply = 'reject'): Event => ({
+      type: 'permission.replied',
+      properties: { sessionID, reply },
+    }),
+    dismisses: (sessionID = 'ses_1'): Event => ({ type: 'question.rejected', properties: { sessionID } }),
     says: (type: string, sessionID = 'ses_1'): Event => ({
       type: 'session.status',
       properties: { sessionID, status: { type } },

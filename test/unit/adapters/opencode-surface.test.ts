@@ -1017,29 +1017,3 @@ describe('a doorbell whose turn begins late', () => {
     expect(host.reports.at(-1)).toMatchObject(outstanding)
   })
 })
-
-describe('an interrupt by a person', () => {
-  test('is reported until the person writes something', async () => {
-    const place = await attached()
-    tell(place.message('msg_1'), place.says('busy'), place.answer('msg_1'), ...place.breaks())
-    await clock.advance(LIMITS.opencode_settle_ms)
-    expect(await status()).toMatchObject({ turn: 'idle', interrupted: true })
-    tell(place.message('msg_9'))
-    expect(await status()).not.toHaveProperty('interrupted')
-  })
-
-  test('is not a turn that failed', async () => {
-    const place = await attached()
-    tell(place.message('msg_1'), place.says('busy'), ...place.breaks('ses_1', 'APIError'))
-    await clock.advance(LIMITS.opencode_settle_ms)
-    expect(await status()).not.toHaveProperty('interrupted')
-  })
-
-  test('is over where nobody is there to write', async () => {
-    surface = opencodeSurface({ ...deps(), mayRedo: () => false })
-    surface.open(host)
-    const place = await attached()
-    tell(place.message('msg_1'), place.says('busy'), place.answer('msg_1'), ...place.breaks())
-    expect(await status()).not.toHaveProperty('interrupted')
-  })
-})

@@ -27,6 +27,14 @@ describe('a turn', () => {
     expect(one).toEqual([{ bells: ['aaaaaaaa'], drained: ['1', '2'] }])
   })
 
+  test('ends where the person denies a tool, and goes on where they say what to do instead', () => {
+    const shows = (fresh: string) =>
+      turns({ fresh: 'make a file', reply: drain }, { fresh, results: [fresh] }).length
+    const denied = 'The user rejected permission to use this specific tool call'
+    expect(shows(`${denied}.`)).toBe(2)
+    expect(shows(`${denied} with the following feedback: no`)).toBe(1)
+  })
+
   test('that shows two doorbells has two', () => {
     const [only] = turns({ fresh: `${bell('aaaaaaaa')}\n${bell('bbbbbbbb')}` })
     expect(only?.bells).toEqual(['aaaaaaaa', 'bbbbbbbb'])

@@ -1,0 +1,116 @@
+/** What counts as an interrupt by the person at an opencode session, and what ends it. */
+import { beforeEach, describe, expect, test } from 'vitest'
+import { opencodeSurface, type OpencodeSurface } from '../../../adapters/opencode/opencode-surface.ts'
+import type { Event } from '../../../adapters/opencode/protocol.ts'
+import { LIMITS } from '../../../src/contracts/limits.ts'
+import { silentLog } from '../../../src/ports/log.ts'
+import { atRest, fakeClock, type FakeClock } from '../../support/fake-clock.ts'
+import { fakeOpencode, session } from '../../support/fake-opencode.ts'
+import { recordingHost } from '../../suites/surface.suite.ts'
+
+let clock: FakeClock
+let surface: OpencodeSurface
+/** Whether a person is there. */
+let attended: boolean
+beforeEach(() => {
+  clock = fakeClock()
+  attended = true
+  surface = opencodeSurface({ identity: 'ada', clock, log: silentLog, keep() {}, mayRedo: () => attended })
+  surface.open(recordingHost())
+})
+
+const tell = (...events: Event[]) => events.forEach((event) => surface.told(event))
+const status = () => surface.status()
+
+async function attached(place = fakeOpencode(clock)) {
+  await surface.connected(place.server, { id: 'ses_1', directory: '/project' })
+  await atRest()
+  return place
+}
+
+/** A turn that has begun to answer. */
+async function inTurn() {
+  const place = await attached()
+  tell(place.message('msg_1'), place.says('busy'), place.answer('msg_1'))
+  return place
+}
+
+describe('an abort by the person', () => {
+  test('is reported until the person writes something', async () => {
+    const place = await inTurn()
+    tell(...place.breaks())
+    await clock.advance(LIMITS.opencode_settle_ms)
+    expect(await status()).toMatchObject({ turn: 'idle', interrupted: true })
+    tell(place.message('msg_9'))
+    expect(await status()).not.toHaveProperty('interrupted')
+  })
+
+  test('is not a turn that failed', async () => {
+    const place = await attached()
+    tell(place.message('msg_1'), place.says('busy'), ...place.breaks('ses_1', 'APIError'))
+    await clock.advance(LIMITS.opencode_settle_ms)
+    expect(await status()).not.toHaveProperty('interrupted')
+  })
+
+  test('is not reported while nobody is there', async () => {
+    const place = await inTurn()
+    tell(...place.breaks())
+    attended = false
+    expect(await status()).not.toHaveProperty('interrupted')
+  })
+})
+
+describe('a dialog that the person denies', () => {
+  test.each(['refuses', 'dismisses'] as const)('is an interrupt: %s', async (how) => {
+    const place = await inTurn()
+    tell(place[how](), ...place.ends())
+    expect(await status()).toMatchObject({ turn: 'idle', interrupted: true })
+    tell(place.message('msg_9'))
+    expect(await status()).not.toHaveProperty('interrupted')
+  })
+
+  test('stays an interrupt when the denied answer is reported again', async () => {
+    const place = await inTurn()
+    const answer = place.answer('msg_1')
+    tell(answer, place.refuses(), answer, ...place.ends())
+    expect(await status()).toMatchObject({ turn: 'idle', interrupted: true })
+  })
+
+  test('is an interrupt of a turn that ran before the shim connected', async () => {
+    const place = fakeOpencode(clock)
+    place.message('msg_0001')
+    const answer = place.answer('msg_0001')
+    place.busy = true
+    await attached(place)
+    tell(place.refuses(), answer, ...place.ends())
+    expect(await status()).toMatchObject({ turn: 'idle', interrupted: true })
+  })
+
+  test('is no interrupt if the agent goes on, because the person wrote what it should do instead', async () => {
+    const place = await inTurn()
+    tell(place.refuses(), place.answer('msg_1'), ...place.ends())
+    expect(await status()).toMatchObject({ turn: 'idle' })
+    expect(await status()).not.toHaveProperty('interrupted')
+  })
+
+  test('is no interrupt if it is allowed', async () => {
+    const place = await inTurn()
+    tell(place.refuses('ses_1', 'once'), ...place.ends())
+    expect(await status()).not.toHaveProperty('interrupted')
+  })
+
+  test('is no interrupt in the session of a subagent', async () => {
+    const place = await inTurn()
+    tell(place.created(session('ses_2', { parentID: 'ses_1' })), place.refuses('ses_2'), ...place.ends())
+    expect(await status()).toMatchObject({ session_id: 'ses_1', turn: 'idle' })
+    expect(await status()).not.toHaveProperty('interrupted')
+  })
+
+  test('is no interrupt if the shim denied it because nobody was there', async () => {
+    const place = await inTurn()
+    attended = false
+    tell(place.dismisses(), ...place.ends())
+    attended = true
+    expect(await status()).not.toHaveProperty('interrupted')
+  })
+})
