@@ -1,6 +1,6 @@
 /**
  * A screen as tmux captures it with its colours, taken apart into cells. Only what tells a person's text
- * from a client's own hints is kept: colour of the text, bold, dim, inverse.
+ * from a client's own hints is kept: colour of the text, bold, dim, inverse, struck out.
  *
  * Source of the codes: ECMA-48, section 8.3.117 (SGR).
  */
@@ -11,12 +11,13 @@ export interface Cell {
   bold: boolean
   dim: boolean
   inverse: boolean
+  struck: boolean
 }
 export type Row = readonly Cell[]
 
 type Pen = Omit<Cell, 'char'>
 
-const PLAIN: Pen = { colour: '39', bold: false, dim: false, inverse: false }
+const PLAIN: Pen = { colour: '39', bold: false, dim: false, inverse: false, struck: false }
 /** SGR, any other control sequence, an operating system command (links), a change of character set, the rest. */
 const PIECES =
   /\x1b\[([0-9;:]*)m|\x1b\[[0-9;?]*[ -/]*[@-~]|\x1b\][^\x07\x1b]*(?:\x07|\x1b\\)|\x1b[()][A-Z0-9]|[\x00-\x1f\x7f]|([^\x00-\x1f\x7f])/gu
@@ -55,6 +56,8 @@ function withCode(pen: Pen, code: number): Pen {
   if (code === 22) return { ...pen, bold: false, dim: false }
   if (code === 7) return { ...pen, inverse: true }
   if (code === 27) return { ...pen, inverse: false }
+  if (code === 9) return { ...pen, struck: true }
+  if (code === 29) return { ...pen, struck: false }
   const isColour = (code >= 30 && code <= 37) || code === 39 || (code >= 90 && code <= 97)
   return isColour ? { ...pen, colour: String(code) } : pen
 }
@@ -70,6 +73,12 @@ export function inked(row: Row): Row {
 
 export function isBlank(row: Row): boolean {
   return inked(row).length === 0
+}
+
+/** The last rows that begin at the left edge, and what stands below that: in most clients, the last thing said. */
+export function lastSaid(rows: readonly Row[]): readonly Row[] {
+  const begins = rows.findLastIndex(([first]) => first !== undefined && first.char.trim() !== '')
+  return rows.slice(Math.max(0, begins))
 }
 
 /** A client breaks lines where it likes, so texts are compared without their white space. */

@@ -4,7 +4,7 @@
  * The `❯` is grey while a turn runs, also in a pane too narrow for `esc to interrupt` and while somebody
  * types, when that hint is left out. What the agent said is indented, so it cannot draw a composer.
  */
-import { inked, isBlank, squeezed, textOf, type Row } from './cells.ts'
+import { inked, isBlank, lastSaid, squeezed, textOf, type Row } from './cells.ts'
 import type { Reader, Reading, Screen } from './screen.ts'
 
 /** Column of the first character that a person types. */
@@ -17,6 +17,8 @@ const SIGN_ROWS = 10
 const RULE = /^─{8,}$/
 /** The upper one may bear a name. */
 const UPPER_RULE = /^─{4,}.*$/
+/** Indented below what was interrupted; what the agent says ends with a row of its own at the left edge. */
+const INTERRUPTED = /^ {2}⎿\s+Interrupted · /
 const WORKING = /^[·✢✳✶✻✽*] .*…/
 const ASKS = /\b(?:esc|enter) to (?:cancel|close|confirm|continue|save|select|exit)\b/i
 
@@ -32,6 +34,7 @@ function read(screen: Screen): Reading | null {
     draft: squeezed(typed.map(textOf).join('')),
     transcript: squeezed(rows.slice(0, top).map(textOf).join('')),
     ended: true,
+    interrupted: lastSaid(rows.slice(0, top - 1)).some((row) => INTERRUPTED.test(textOf(row))),
   }
   const [sign] = rows[top] ?? []
   // `!` is a command for the shell, whether anything follows it or not.

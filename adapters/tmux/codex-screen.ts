@@ -3,7 +3,7 @@
  * it stands `• Working (3s • esc to interrupt)` while a turn runs, but not while an answer comes in: then
  * the screen looks like one at rest, but for the line `Worked for 3s • 15:05` that ends every turn.
  */
-import { inked, isBlank, squeezed, textOf, type Row } from './cells.ts'
+import { inked, isBlank, lastSaid, squeezed, textOf, type Row } from './cells.ts'
 import type { Reader, Reading, Screen } from './screen.ts'
 
 /** Column of the first character that a person types. */
@@ -30,6 +30,9 @@ function read({ rows, cursor_x, cursor_y, cursor_visible }: Screen): Reading | n
     draft: squeezed(typed.map(textOf).join('')),
     transcript: squeezed(above.map(textOf).join('')),
     ended: over || nothingSaid(above),
+    interrupted: lastSaid(above)
+      .slice(0, 1)
+      .some((row) => INTERRUPTED.test(textOf(row))),
   }
   // A turn that runs has its sign last, so what stands above the end of one is only spoken of.
   if (!over && around.some((row) => WORKING.test(textOf(row)))) return { ...reading, state: 'busy' }
@@ -44,6 +47,8 @@ function read({ rows, cursor_x, cursor_y, cursor_visible }: Screen): Reading | n
 }
 
 const ENDED = /^ {2}Worked for .+ • |^■ /
+/** Also after a denied request. Other errors begin with the same sign. */
+const INTERRUPTED = /^■ Conversation interrupted\b/
 const AFTERWARDS = /^ {2}\d+ background terminals? running\b/
 
 /** The last thing in the conversation is the end of a turn. */

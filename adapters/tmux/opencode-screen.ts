@@ -11,6 +11,9 @@ import type { Reader, Reading, Screen } from './screen.ts'
 const INDENT = 3
 /** Squares run to and fro while a turn runs, also where there is no room for `esc interrupt`. */
 const WORKING = /[⬝■]{2}|\besc\s+(?:again to )?interrupt/
+/** Below every answer, with how long it took where it was finished. */
+const SIGNED = /^\s*▣ /
+const TOOK = / · (?:\d+(?:\.\d+)?(?:ms|s|m|h|d) ?)+$/
 const HINT_ROWS = 4
 const ASKS = /\b(?:enter|⇆|↑↓)\b.*\b(?:confirm|select)\b|\bPermission required\b|\besc\b\s*$/
 
@@ -23,11 +26,12 @@ function read({ rows, cursor_x, cursor_y, cursor_visible }: Screen): Reading | n
   const inside = rows.slice(top, bottom).map((row) => row.slice(left + INDENT, right))
   const typed = inside.slice(0, -1)
   const agent = inside.at(-1) ?? []
-  const above = rows.slice(0, top).map((row) => textOf(row.slice(left + 1, right)))
+  const conversation = rows.slice(0, top).map((row) => row.slice(left + 1, right))
   const reading = {
     draft: squeezed(typed.map(textOf).join('')),
-    transcript: squeezed(above.join('')),
+    transcript: squeezed(conversation.map(textOf).join('')),
     ended: true,
+    interrupted: isInterrupted(conversation),
   }
   const hints = rows.slice(bottom + 1, bottom + 1 + HINT_ROWS)
   if (hints.some((row) => WORKING.test(textOf(row)))) return { ...reading, state: 'busy' }
@@ -45,6 +49,14 @@ function read({ rows, cursor_x, cursor_y, cursor_visible }: Screen): Reading | n
   if (!proposed) return { ...reading, state: 'draft' }
   const atBeginning = cursor_y === first && cursor_x === left + INDENT
   return { ...reading, draft: '', state: atBeginning ? 'empty' : 'draft' }
+}
+
+/** What a person denied is struck out, and the answer that asked for it has no end. */
+function isInterrupted(conversation: readonly Row[]): boolean {
+  const [denied = [], signed = []] = conversation.filter((row) => !isBlank(row)).slice(-2)
+  const signature = textOf(signed).trimEnd()
+  if (!SIGNED.test(signature) || TOOK.test(signature)) return false
+  return signature.endsWith(' · interrupted') || inked(denied).every(({ struck }) => struck)
 }
 
 interface Box {

@@ -5,7 +5,7 @@
  * A screen shows a moment, so a prompt counts only once it has stood for a while, and a turn that was seen
  * to run goes on through everything that is no prompt: a dialog in its middle does not end it.
  */
-import { showsBell, type Reading } from './screen.ts'
+import { belowBell, showsBell, type Reading } from './screen.ts'
 import type { DoorbellId } from '../../src/contracts/ids.ts'
 import { LIMITS } from '../../src/contracts/limits.ts'
 import type { Turn } from '../../src/contracts/registry.ts'
@@ -59,14 +59,19 @@ export function outstanding({ rung, seen_doorbell_id }: TrackedPane): DoorbellId
   return rung.doorbell_id
 }
 
-/** The pane was not shown: what stands in it now nobody knows. */
+/** A person interrupted the last turn: that stands at the end of the conversation until they send something. */
+export function isInterrupted({ turn, last }: TrackedPane): boolean {
+  return turn !== 'busy' && last?.interrupted === true
+}
+
+/** The pane was not shown: what stands in it now nobody knows. A bell that its client has is there still. */
 export function adrift(state: TrackedPane): TrackedPane {
-  return { ...state, turn: 'unknown', last: null, rung: null }
+  return { ...state, turn: 'unknown', last: null, rung: state.rung?.begun === true ? null : state.rung }
 }
 
 /** The pane, or the client in it, is gone. */
 export function clientGone(state: TrackedPane): TrackedPane {
-  return { ...adrift(state), client_there: false }
+  return { ...adrift(state), client_there: false, rung: null }
 }
 
 /** Enter was pressed, and the bell has not left the composer yet. Whether a turn begins, the screen will tell. */
@@ -84,18 +89,37 @@ export function bellEntered(
   bell: { doorbell_id: DoorbellId; text: string },
   now: number,
 ): TrackedPane {
-  return { ...state, turn: 'busy', turn_seq: state.turn_seq + 1, rung: { ...bell, at: now, begun: false } }
+  return {
+    ...state,
+    turn: 'busy',
+    turn_seq: state.turn_seq + 1,
+    rung: { ...bell, at: now, begun: false },
+  }
 }
 
 function atPrompt(state: TrackedPane, same: boolean, now: number): TrackedPane {
-  const { last, rung, turn } = state
+  const { last, turn } = state
   const ended = last?.ended === true
   if (turn === 'idle') return same || ended ? state : turnBegun(state)
-  const awaited = rung !== null && !rung.begun && now - rung.at < LIMITS.tmux_begin_ms
   const wait_ms = ended ? LIMITS.tmux_settle_ms : LIMITS.tmux_unproven_ms
-  if (awaited || !hasStood(state, wait_ms, now)) return state
+  if (isAwaited(state, now) || !hasStood(state, wait_ms, now)) return state
   return { ...state, turn: 'idle', rung: null }
 }
+
+/**
+ * The client has the bell, and its turn is still to come: nothing follows the bell in the conversation, however long that
+ * takes. One that is not even shown is waited for as long as by the other surfaces.
+ */
+function isAwaited({ last, rung, seen_doorbell_id }: TrackedPane, now: number): boolean {
+  if (rung === null || rung.begun) return false
+  const below = last === null ? null : belowBell(last, rung.text)
+  if (below !== null && NOTHING.test(below)) return true
+  const is_seen = seen_doorbell_id === rung.doorbell_id
+  return now - rung.at < (is_seen ? LIMITS.tmux_begin_ms : LIMITS.tmux_bell_lost_ms)
+}
+
+/** At most the upper edge of the composer. */
+const NOTHING = /^─*$/
 
 function turnBegun(state: TrackedPane): TrackedPane {
   const { turn, turn_seq, rung } = state
@@ -118,5 +142,11 @@ function hasStood({ since }: TrackedPane, wait_ms: number, now: number): boolean
 }
 
 function isSame(a: Reading, b: Reading): boolean {
-  return a.state === b.state && a.draft === b.draft && a.transcript === b.transcript && a.ended === b.ended
+  return (
+    a.state === b.state &&
+    a.draft === b.draft &&
+    a.transcript === b.transcript &&
+    a.ended === b.ended &&
+    a.interrupted === b.interrupted
+  )
 }

@@ -45,6 +45,8 @@ export interface Reading {
    * comes in, so there a prompt alone proves nothing.
    */
   ended: boolean
+  /** The last thing in the conversation is that a person interrupted the turn, or denied what it asked for. */
+  interrupted: boolean
 }
 
 /** What a reader works on. */
@@ -70,7 +72,8 @@ const READERS: Record<TmuxClient, Reader> = {
 }
 
 export function readScreen(client: TmuxClient, capture: Capture): Reading {
-  if (capture.in_mode) return { state: 'unknown', draft: null, transcript: '', ended: false }
+  if (capture.in_mode)
+    return { state: 'unknown', draft: null, transcript: '', ended: false, interrupted: false }
   const { lines, cursor_x, cursor_y, cursor_visible } = capture
   const rows = cellsOf(lines)
   const reader = READERS[client]
@@ -80,12 +83,19 @@ export function readScreen(client: TmuxClient, capture: Capture): Reading {
 
 function withoutComposer(rows: readonly Row[], asks: RegExp): Reading {
   const state = rows.some((row) => asks.test(textOf(row))) ? 'dialog' : 'unknown'
-  return { state, draft: null, transcript: squeezed(rows.map(textOf).join('')), ended: false }
+  const transcript = squeezed(rows.map(textOf).join(''))
+  return { state, draft: null, transcript, ended: false, interrupted: false }
 }
 
 /** The bell stands in the conversation: the agent was told. */
-export function showsBell({ transcript }: Reading, text: string): boolean {
+export function showsBell(reading: Reading, text: string): boolean {
+  return belowBell(reading, text) !== null
+}
+
+/** What the conversation shows below the bell, without white space; null where it does not show the bell. */
+export function belowBell({ transcript }: Reading, text: string): string | null {
   // The end of it is enough, and it is the part that no other bell has.
   const [mark = text] = /\(bell [^)]*\)$/.exec(text) ?? []
-  return transcript.includes(squeezed(mark))
+  const at = transcript.lastIndexOf(squeezed(mark))
+  return at === -1 ? null : transcript.slice(at + squeezed(mark).length)
 }

@@ -4,7 +4,15 @@
  * decision.
  */
 import { PaneGone, type Pane } from './pane.ts'
-import { adrift, clientGone, looked, outstanding, startTracking, type TrackedPane } from './pane-tracker.ts'
+import {
+  adrift,
+  clientGone,
+  isInterrupted,
+  looked,
+  outstanding,
+  startTracking,
+  type TrackedPane,
+} from './pane-tracker.ts'
 import { paneRinger, type Seen, type Tracked } from './ring.ts'
 import { readScreen, type TmuxClient } from './screen.ts'
 import { DEFERRED, FAILED, pushStatus, saysMore, UNAVAILABLE } from '../surface-words.ts'
@@ -48,8 +56,10 @@ export function tmuxSurface(deps: { pane: Pane; clock: Clock; log: Log }): TmuxS
   const ringer = paneRinger({ pane, tracked, clock, log })
 
   // The screen does not name the client's session. Without a name every drain counts as the rung agent's.
-  const status = () =>
-    pushStatus('tmux', null, { ...state, outstanding_doorbell_id: outstanding(state) }, state.client_there)
+  const status = () => {
+    const facts = { outstanding_doorbell_id: outstanding(state), interrupted: isInterrupted(state) }
+    return pushStatus('tmux', null, { ...state, ...facts }, state.client_there)
+  }
 
   function move(next: TrackedPane): void {
     const told = status()

@@ -88,6 +88,8 @@ export const AGENT_LIMITS = {
   tmux_unproven_ms: 20_000,
   /** Between a bell's Enter and the first sign of its turn; a client may have to make a session first. */
   tmux_begin_ms: 15_000,
+  /** Time at the prompt after which a bell counts as lost that was entered and that the conversation does not show. */
+  tmux_bell_lost_ms: 60_000,
   /** After this a ring presses Enter no more. With tmux_typed_ms not above shim_answer_ms. */
   tmux_enter_by_ms: 3_500,
   /** Until the composer shows what was pasted, and until it is gone after Enter. */

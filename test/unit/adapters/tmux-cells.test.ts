@@ -5,14 +5,15 @@ import { cellsOf, textOf } from '../../../adapters/tmux/cells.ts'
 const cellsIn = (...lines: string[]) => cellsOf(lines)
 
 describe('cells', () => {
-  test('bear the colour, and whether they are bold, dim or inverse', () => {
-    const [row = []] = cellsIn('a\u001b[1;38;5;246mb\u001b[0;2mc\u001b[22;7md\u001b[27;39me')
+  test('bear the colour, and whether they are bold, dim, inverse or struck out', () => {
+    const [row = []] = cellsIn('a\u001b[1;38;5;246mb\u001b[0;2mc\u001b[22;7md\u001b[27;39;9me\u001b[29mf')
     expect(row).toEqual([
-      { char: 'a', colour: '39', bold: false, dim: false, inverse: false },
-      { char: 'b', colour: '38;5;246', bold: true, dim: false, inverse: false },
-      { char: 'c', colour: '39', bold: false, dim: true, inverse: false },
-      { char: 'd', colour: '39', bold: false, dim: false, inverse: true },
-      { char: 'e', colour: '39', bold: false, dim: false, inverse: false },
+      { char: 'a', colour: '39', bold: false, dim: false, inverse: false, struck: false },
+      { char: 'b', colour: '38;5;246', bold: true, dim: false, inverse: false, struck: false },
+      { char: 'c', colour: '39', bold: false, dim: true, inverse: false, struck: false },
+      { char: 'd', colour: '39', bold: false, dim: false, inverse: true, struck: false },
+      { char: 'e', colour: '39', bold: false, dim: false, inverse: false, struck: true },
+      { char: 'f', colour: '39', bold: false, dim: false, inverse: false, struck: false },
     ])
   })
 

@@ -22,6 +22,7 @@ const SHOWN: Record<string, ScreenState> = {
   idle: 'empty',
   answered: 'empty',
   interrupted: 'empty',
+  denied: 'empty',
   cleared: 'empty',
   rung: 'empty',
   narrow: 'empty',
@@ -83,6 +84,11 @@ describe.each(CLIENTS)('a screen of %s', (client) => {
     expect(showsBell(read('rung'), BELL)).toBe(true)
     expect(showsBell(read('bell-pasted'), BELL)).toBe(false)
     expect(showsBell(read('rung'), BELL.replace('0a1b2c3d', '0a1b2c3e'))).toBe(false)
+  })
+
+  test('says that a person interrupted the turn, or denied what it asked for, and no other says so', () => {
+    const said = screenNames(client).filter((name) => read(name).interrupted)
+    expect(said).toEqual(['denied', 'interrupted'])
   })
 
   // What is under a mouse or a key of tmux is no longer the client's.

@@ -238,6 +238,93 @@ describe('a bell in a tmux pane', () => {
     expect(await surface.status()).toMatchObject(status)
   })
 
+  test('is outstanding while nothing follows it in the conversation, however long that takes', async () => {
+    const { place, ring, passes, surface } = await world({ begins_late: true })
+    const bell = doorbell()
+    const { turn_seq } = await surface.status()
+    await ring(bell)
+    await passes(5 * 60_000)
+    const shown = { turn: 'busy', turn_seq: turn_seq + 1, seen_doorbell_id: bell.doorbell_id }
+    expect(await surface.status()).toMatchObject(shown)
+    expect(await ring()).toEqual(DEFERRED)
+    place.transcript.push('● Done.')
+    await passes()
+    expect(await surface.status()).toMatchObject({ ...shown, turn: 'idle' })
+  })
+
+  test('is outstanding where the client took it and shows nothing of it yet', async () => {
+    const { place, ring, passes, surface } = await world({ begins_late: true })
+    const bell = doorbell()
+    place.pane.enter = async () => {
+      place.draft = ''
+      return true
+    }
+    expect(await ring(bell)).toEqual({ accepted: true, proof: 'sent' })
+    const outstanding = { outstanding_doorbell_id: bell.doorbell_id }
+    for (let waited = 0; waited < 45_000; waited += LIMITS.tmux_begin_ms) {
+      await passes(LIMITS.tmux_begin_ms)
+      expect(await surface.status()).toMatchObject(outstanding)
+      expect(await ring()).toEqual(DEFERRED)
+    }
+    place.transcript.push(`❯ ${bell.text}`)
+    place.busy = true
+    await passes()
+    const status = await surface.status()
+    expect(status).toMatchObject({ turn: 'busy', seen_doorbell_id: bell.doorbell_id })
+    expect(status).not.toHaveProperty('outstanding_doorbell_id')
+  })
+
+  test('is outstanding no more once the prompt has stood long without a trace of it', async () => {
+    const { place, ring, passes, surface } = await world({ begins_late: true })
+    place.pane.enter = async () => {
+      place.draft = ''
+      return true
+    }
+    await ring()
+    await passes(LIMITS.tmux_bell_lost_ms + LIMITS.tmux_begin_ms)
+    const status = await surface.status()
+    expect(status).toMatchObject({ turn: 'idle' })
+    expect(status).not.toHaveProperty('outstanding_doorbell_id')
+  })
+
+  test('is outstanding while it stands in the composer after Enter', async () => {
+    const { place, ring, passes, surface } = await world()
+    place.pane.enter = async () => true
+    const bell = doorbell()
+    await ring(bell)
+    await passes(30_000)
+    expect(await surface.status()).toMatchObject({ outstanding_doorbell_id: bell.doorbell_id })
+  })
+
+  test('is still outstanding after a look at the pane that failed', async () => {
+    const { place, ring, passes, surface } = await world({ begins_late: true })
+    place.pane.enter = async () => {
+      place.draft = ''
+      return true
+    }
+    const bell = doorbell()
+    await ring(bell)
+    place.mode = 'breaks'
+    await passes()
+    const outstanding = { turn: 'unknown', outstanding_doorbell_id: bell.doorbell_id }
+    expect(await surface.status()).toMatchObject(outstanding)
+    place.mode = 'takes'
+    await passes()
+    expect(await surface.status()).toMatchObject(outstanding)
+  })
+
+  test('is not outstanding where the client is gone', async () => {
+    const { place, ring, passes, surface } = await world({ begins_late: true })
+    place.pane.enter = async () => {
+      place.draft = ''
+      return true
+    }
+    await ring()
+    place.mode = 'gone'
+    await passes()
+    expect(await surface.status()).not.toHaveProperty('outstanding_doorbell_id')
+  })
+
   test('that never reaches the composer has failed', async () => {
     const { ring } = await world({ mode: 'swallows' })
     expect(await ring()).toEqual(FAILED)
@@ -323,10 +410,31 @@ describe('a turn in a tmux pane', () => {
     const { place, ring, passes, turn } = await world()
     place.begins_late = true
     await ring()
+    place.transcript.push('● Done.')
     await passes(LIMITS.tmux_begin_ms - 500)
     expect(await turn()).toBe('busy')
     await passes()
     expect(await turn()).toBe('idle')
+  })
+
+  test('that a person interrupted is reported as such until they send something', async () => {
+    const { place, passes, surface } = await world({ busy: true })
+    await passes()
+    place.transcript.push('❯ use your tool', '  ⎿  Interrupted · What should Claude do instead?')
+    expect(await surface.status()).not.toHaveProperty('interrupted')
+    place.busy = false
+    await passes()
+    expect(await surface.status()).toMatchObject({ turn: 'idle', interrupted: true })
+    place.draft = 'a thought'
+    await passes()
+    expect(await surface.status()).toMatchObject({ turn: 'unknown', interrupted: true })
+    Object.assign(place, { draft: '', busy: true })
+    place.transcript.push('❯ a thought', '● Done.')
+    await passes()
+    place.busy = false
+    await passes()
+    expect(await surface.status()).toMatchObject({ turn: 'idle' })
+    expect(await surface.status()).not.toHaveProperty('interrupted')
   })
 
   // Codex shows nothing of a turn while its answer comes in, and a long one leaves nothing else on the screen.
