@@ -5,13 +5,15 @@ import { LIMITS } from '../../../src/contracts/limits.ts'
 import { silentLog } from '../../../src/ports/log.ts'
 import { systemClock } from '../../../src/system/clock.ts'
 import { createIds, systemRandom } from '../../../src/system/random.ts'
+import { doorbell } from '../../support/doorbells.ts'
 import { fakeAcpAgent, type FakeAcpAgent } from '../../support/fake-acp-agent.ts'
-import { fakeClock } from '../../support/fake-clock.ts'
+import { atRest, fakeClock, type FakeClock } from '../../support/fake-clock.ts'
 
 let surface: AcpSurface
 let agent: FakeAcpAgent
+let clock: FakeClock
 beforeEach(() => {
-  const clock = fakeClock()
+  clock = fakeClock()
   surface = acpSurface({
     ...{ kind: 'opencode', policy: 'reject', clock, log: silentLog },
     ids: createIds(systemClock, systemRandom),
@@ -45,5 +47,58 @@ describe('leave for a tool call', () => {
     agent.tells('tool_call', SHELL)
     agent.tells('tool_call', { ...OWN, toolCallId: 'shell' })
     expect(answerTo({ ...OWN, toolCallId: 'shell', kind: 'execute' })).toBe('reject_once')
+  })
+})
+
+describe('a doorbell', () => {
+  /** The agent has the prompt and shows no sign of work. */
+  async function prompted() {
+    surface.ready(agent.agent())
+    agent.quiet = true
+    const bell = doorbell()
+    const answer = surface.notify_surface(bell)
+    await clock.advance(LIMITS.acp_receipt_ms)
+    expect(await answer).toEqual({ accepted: true, proof: 'sent' })
+    return { bell, outstanding: { turn: 'busy', outstanding_doorbell_id: bell.doorbell_id } }
+  }
+
+  test('is outstanding until the agent works on its prompt, however long that takes', async () => {
+    const { bell, outstanding } = await prompted()
+    await clock.advance(10 * 60_000)
+    expect(await surface.status()).toMatchObject(outstanding)
+    expect(await surface.notify_surface(doorbell())).toEqual({ accepted: false, proof: 'deferred' })
+    agent.works()
+    const status = await surface.status()
+    expect(status).toMatchObject({ turn: 'busy', seen_doorbell_id: bell.doorbell_id })
+    expect(status).not.toHaveProperty('outstanding_doorbell_id')
+  })
+
+  test('is outstanding through notices of the agent that are no work on it', async () => {
+    const { outstanding } = await prompted()
+    agent.tells('available_commands_update')
+    expect(await surface.status()).toMatchObject(outstanding)
+  })
+
+  test.each(['cancelled', 'refusal'])(
+    'is neither outstanding nor seen where its prompt ended by %s',
+    async (reason) => {
+      await prompted()
+      agent.ends(reason)
+      await atRest()
+      const status = await surface.status()
+      expect(status).toMatchObject({ turn: 'idle' })
+      expect(status).not.toHaveProperty('outstanding_doorbell_id')
+      expect(status).not.toHaveProperty('seen_doorbell_id')
+    },
+  )
+
+  test('is not outstanding where the agent that had it is gone', async () => {
+    await prompted()
+    agent.dies()
+    await atRest()
+    expect(await surface.status()).not.toHaveProperty('outstanding_doorbell_id')
+    surface.ready(agent.agent())
+    expect(await surface.status()).toMatchObject({ turn: 'idle' })
+    expect(await surface.status()).not.toHaveProperty('outstanding_doorbell_id')
   })
 })

@@ -337,6 +337,63 @@ describe('a status file', () => {
   })
 })
 
+describe('a doorbell of a program that only passes it on', () => {
+  const TIMEOUT_MS = 10 * 60_000
+  function begin() {
+    const surface = open({ status_file: 'status', timeout_ms: TIMEOUT_MS })
+    surface.statusFileRead('idle')
+    return surface
+  }
+  async function ringing() {
+    const surface = begin()
+    const bell = doorbell()
+    void surface.notify_surface(bell)
+    await atRest()
+    return { surface, outstanding: { turn: 'idle', outstanding_doorbell_id: bell.doorbell_id } }
+  }
+
+  test('is outstanding while the program runs, however long that takes', async () => {
+    const { surface, outstanding } = await ringing()
+    expect(last()).toMatchObject(outstanding)
+    await clock.advance(TIMEOUT_MS - 1_000)
+    surface.statusFileRead('idle')
+    expect(await surface.status()).toMatchObject(outstanding)
+    expect(await ring(surface)).toEqual({ accepted: false, proof: 'deferred' })
+  })
+
+  test('is outstanding until its turn begins', async () => {
+    const { surface } = await ringing()
+    surface.statusFileRead('busy')
+    expect(last()).toMatchObject({ turn: 'busy' })
+    expect(last()).not.toHaveProperty('outstanding_doorbell_id')
+  })
+
+  test.each([0, 1])('is not outstanding once the program has ended with %i', async (code) => {
+    const { surface } = await ringing()
+    await programs[0]!.exit(code)
+    expect(last()).not.toHaveProperty('outstanding_doorbell_id')
+    expect(await surface.status()).not.toHaveProperty('outstanding_doorbell_id')
+  })
+
+  test('is not outstanding where the program could not be started', async () => {
+    startable = false
+    const surface = begin()
+    expect(await ring(surface)).toEqual({ accepted: false, proof: 'failed' })
+    expect(await surface.status()).not.toHaveProperty('outstanding_doorbell_id')
+  })
+
+  test('is outstanding for the next shim until the program is gone', async () => {
+    const { outstanding } = await ringing()
+    const next = begin()
+    expect(await next.status()).toMatchObject(outstanding)
+    await clock.advance(60_000)
+    expect(await next.status()).toMatchObject(outstanding)
+    await programs[0]!.exit(0)
+    await clock.advance(1_000)
+    expect(await next.status()).not.toHaveProperty('outstanding_doorbell_id')
+  })
+})
+
 test('leaves no timer behind', async () => {
   const surface = open()
   void surface.notify_surface(doorbell())
