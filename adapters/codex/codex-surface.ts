@@ -32,7 +32,8 @@ import {
   type TrackedThread,
 } from './thread-tracker.ts'
 import * as z from 'zod'
-import { DEFERRED, UNAVAILABLE, pushStatus, saysMore } from '../surface-words.ts'
+import { statusReporter } from '../status-reporter.ts'
+import { DEFERRED, UNAVAILABLE, pushStatus } from '../surface-words.ts'
 import type { ClientProcess, ThreadNews } from '../../src/contracts/codex.ts'
 import type { Doorbell } from '../../src/contracts/doorbell.ts'
 import { isDrain } from '../../src/contracts/drain.ts'
@@ -88,7 +89,6 @@ export function codexSurface({
   let state = startTracking(clock.now())
   /** Where the bound thread is reached. Without `live` only its queue is. */
   let way: { place: Place; live: boolean } | null = null
-  let host: SurfaceHost | null = null
   let settling: Timer | null = null
   /** A search that failed is made again, for a reason that was said. */
   let seekingAgain: Timer | null = null
@@ -118,17 +118,8 @@ export function codexSurface({
     }
     return pushStatus('codex', state.thread_id, facts, state.thread_id !== null)
   }
-  /** As the daemon knows it. */
-  let reported = status()
-
-  function report(): void {
-    reported = status()
-    void host?.report(reported)
-  }
-
-  function reportChange(): void {
-    if (saysMore(reported, status())) report()
-  }
+  const reporter = statusReporter(status)
+  const { report, reportChange } = reporter
 
   const reached = () => (way === null ? null : servers[way.place])
 
@@ -395,7 +386,7 @@ export function codexSurface({
     },
 
     open(daemon) {
-      host = daemon
+      reporter.open(daemon)
       looking = clock.every(LIMITS.codex_alive_look_ms, lookAround)
     },
 
@@ -462,7 +453,7 @@ export function codexSurface({
       settling?.cancel()
       seekingAgain?.cancel()
       looking?.cancel()
-      host = null
+      reporter.close()
     },
   }
 

@@ -23,7 +23,8 @@ import {
   unbound,
   type TrackedSession,
 } from './session-tracker.ts'
-import { DEFERRED, FAILED, UNAVAILABLE, pushStatus, saysMore } from '../surface-words.ts'
+import { statusReporter } from '../status-reporter.ts'
+import { DEFERRED, FAILED, UNAVAILABLE, pushStatus } from '../surface-words.ts'
 import type { RingResult, SurfaceStatus } from '../../src/contracts/control.ts'
 import type { DoorbellId, Identity } from '../../src/contracts/ids.ts'
 import { LIMITS } from '../../src/contracts/limits.ts'
@@ -71,7 +72,6 @@ export function opencodeSurface(deps: OpencodeSurfaceDeps): OpencodeSurface {
   /** The server has said where the session stands. What it tells before that is taken in, and not yet rung on. */
   let answered = false
   let state = startTracking(clock.now())
-  let host: SurfaceHost | null = null
   let doubting: Timer | null = null
   /**
    * Until the next question: the last was not answered, or only its answer says that a turn runs, and its end may
@@ -96,17 +96,8 @@ export function opencodeSurface(deps: OpencodeSurfaceDeps): OpencodeSurface {
     }
     return pushStatus('opencode', state.session?.id ?? null, facts, turn !== 'unknown')
   }
-  /** As the daemon knows it. */
-  let reported = status()
-
-  function report(): void {
-    reported = status()
-    void host?.report(reported)
-  }
-
-  function reportChange(): void {
-    if (saysMore(reported, status())) report()
-  }
+  const reporter = statusReporter(status)
+  const { report, reportChange } = reporter
 
   function move(next: TrackedSession): void {
     if (next === state) return
@@ -258,7 +249,7 @@ export function opencodeSurface(deps: OpencodeSurfaceDeps): OpencodeSurface {
     },
 
     open(daemon) {
-      host = daemon
+      reporter.open(daemon)
     },
 
     async connected(to, earlier) {
@@ -305,7 +296,7 @@ export function opencodeSurface(deps: OpencodeSurfaceDeps): OpencodeSurface {
       doubting?.cancel()
       again?.cancel()
       rejoin?.cancel()
-      host = null
+      reporter.close()
     },
   }
 
