@@ -27,6 +27,8 @@ export interface BellQueue {
   takeBack(server: AppServer, threadId: string): Promise<DoorbellId[]>
   /** Those among them that a turn has begun with. */
   seen(server: AppServer, threadId: string, queued: readonly DoorbellId[]): Promise<DoorbellId[]>
+  /** The newest that a turn has begun with. */
+  lastSeen(server: AppServer, threadId: string): Promise<DoorbellId | null>
 }
 
 export function bellQueue(identity: Identity, log: Log): BellQueue {
@@ -47,6 +49,14 @@ export function bellQueue(identity: Identity, log: Log): BellQueue {
       log.warn({}, 'this Codex has no queue for its threads; a bell begins a turn while the thread is idle')
       return null
     }
+  }
+
+  /** Doorbells of ours that turns of the thread have begun with, oldest first. */
+  async function shownIn(server: AppServer, threadId: string): Promise<DoorbellId[]> {
+    const { thread } = await server.call('thread/read', { threadId, includeTurns: true }, ThreadStory)
+    return thread.turns.flatMap(({ items }) =>
+      items.flatMap(({ clientId }) => bellIn(clientId, identity) ?? []),
+    )
   }
 
   return {
@@ -76,12 +86,10 @@ export function bellQueue(identity: Identity, log: Log): BellQueue {
       return idsOf(standing)
     },
     async seen(server, threadId, bells) {
-      const { thread } = await server.call('thread/read', { threadId, includeTurns: true }, ThreadStory)
-      const said = thread.turns.flatMap(({ items }) =>
-        items.map(({ clientId }) => bellIn(clientId, identity)),
-      )
-      return bells.filter((doorbell_id) => said.includes(doorbell_id))
+      const shown = await shownIn(server, threadId)
+      return bells.filter((doorbell_id) => shown.includes(doorbell_id))
     },
+    lastSeen: async (server, threadId) => (await shownIn(server, threadId)).at(-1) ?? null,
   }
 }
 

@@ -10,7 +10,7 @@ import { AppServerError, OVERLOADED, type AppServer } from './app-server.ts'
 import { bellQueue } from './bell-queue.ts'
 import { ThreadAnswer, type Notification, type Thread } from './protocol.ts'
 import { goesOver, isPersons, told, type ToldThread, type ToldThreads } from './thread-choice.ts'
-import { searchThread, type Place } from './thread-search.ts'
+import { searchThread, type Found, type Place } from './thread-search.ts'
 import { threadWindow } from './thread-window.ts'
 import {
   bellQueued,
@@ -216,6 +216,9 @@ export function codexSurface({
         const found = await searchThread({ servers, reach, alive, log }, threads)
         said = null
         if (found === null || binds !== before.binds) return
+        const seen = await lastSeen(found)
+        if (binds !== before.binds) return
+        if (seen !== null) state = bellSeen(state, seen)
         const told = found.kind === 'queue' ? threads.get(found.thread.thread_id) : null
         // Gone while it was looked at: with its app-server, or its session ended.
         if (losses !== before.losses || told === undefined) void seek()
@@ -231,6 +234,22 @@ export function codexSurface({
         seekingAgain = clock.after(LIMITS.codex_seek_again_ms, () => void seek())
       })
     return seeking
+  }
+
+  /**
+   * Without it, the daemon takes a bell for lost whose turn ended while no shim was there. Only a shim that has just begun
+   * has to ask.
+   */
+  async function lastSeen({ kind, thread, place }: Found): Promise<DoorbellId | null> {
+    const to = servers[place]
+    if (to === null || state.seen_doorbell_id !== null) return null
+    const thread_id = kind === 'live' ? thread.id : thread.thread_id
+    try {
+      return await queue.lastSeen(to, thread_id)
+    } catch (error) {
+      log.debug({ err: error, thread_id }, 'the last doorbell of the thread could not be read')
+      return null
+    }
   }
 
   /** A window has opened an earlier thread. */
