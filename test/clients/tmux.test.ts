@@ -7,7 +7,7 @@ import path from 'node:path'
 import { describe, expect, test } from 'vitest'
 import { expectOneBellPerTurn } from '../support/conversation.ts'
 import { eventually } from '../support/eventually.ts'
-import { scenesOf } from '../support/scene.ts'
+import { BELL, scenesOf } from '../support/scene.ts'
 import { atPrompt, CLIENTS_IN_PANES, erases, listOf, openList, say, types } from '../support/tmux-world.ts'
 import { describeClient } from '../suites/client.suite.ts'
 
@@ -62,6 +62,25 @@ for (const inPane of CLIENTS_IN_PANES) {
       await world.settled(sent)
       expectOneBellPerTurn(world.model, ['1', '2'])
       expect(made()).toBe(true)
+    })
+
+    test('is not rung after its person denied what it asked for, before their next turn', async () => {
+      const world = await open({ asks: true })
+      const terminal = await atPrompt(world, inPane, true)
+      world.model.next(/make a file/, { tools: [inPane.forbidden] })
+      await say(terminal, 'make a file')
+      await terminal.shows(inPane.asking)
+      const sent = await world.send('one')
+      await world.knows(1)
+      await terminal.answers(inPane.asking, 'Escape')
+      await world.turnIs('idle')
+      await say(terminal, 'go on')
+      await world.settled([sent])
+      expectOneBellPerTurn(world.model, ['one'])
+      const shown = (what: RegExp) =>
+        world.model.shown.findIndex(({ role, fresh }) => role === 'main' && what.test(fresh))
+      expect(shown(/go on/)).toBeGreaterThan(-1)
+      expect(shown(BELL)).toBeGreaterThan(shown(/go on/))
     })
 
     test(
