@@ -3,6 +3,7 @@ import { createHash } from 'node:crypto'
 import fs from 'node:fs'
 import path from 'node:path'
 import { bundled } from '../support/bundled.mjs'
+import { withBug } from './mutants/plant.mjs'
 
 const root = path.resolve(import.meta.dirname, '../..')
 
@@ -27,7 +28,8 @@ function packagesDigest() {
   return createHash('sha256').update(versions.join('\n')).digest('hex').slice(0, 16)
 }
 
-function planted({ name, file, find, replace }) {
+function planted(mutant) {
+  const { name, file } = mutant
   const target = path.join(root, file)
   return {
     name: 'planted-bug',
@@ -35,12 +37,8 @@ function planted({ name, file, find, replace }) {
       let planted_in = 0
       onLoad({ filter: /\.ts$/ }, ({ path: loading }) => {
         if (loading !== target) return undefined
-        const text = fs.readFileSync(loading, 'utf8')
-        if (text.split(find).length !== 2) {
-          return { errors: [{ text: `mutant ${name}: ${file} has not exactly one ${JSON.stringify(find)}` }] }
-        }
         planted_in += 1
-        return { contents: text.replace(find, () => replace), loader: 'ts' }
+        return { contents: withBug(mutant, fs.readFileSync(loading, 'utf8')), loader: 'ts' }
       })
       onEnd(() =>
         planted_in === 1 ? {} : { errors: [{ text: `mutant ${name}: ${file} is no part of it` }] },

@@ -1,7 +1,8 @@
 /**
  * Bugs to plant, one at a time: each breaks a promise, and the simulation has to notice. `find` stands exactly once in
  * the file; it is replaced before the file is bundled. `seed` is tried before the others: one that notices where the
- * first ones do not. With `ends` the bug is that something breaks; any other has to be noticed by a rule.
+ * first ones do not. With `ends` the bug is that something breaks; any other has to be noticed by a rule. With `test` a
+ * test file judges it, for code that the simulation replaces.
  */
 export const MUTANTS = [
   {
@@ -672,5 +673,19 @@ export const MUTANTS = [
     file: 'src/storage/file/signal-index.ts',
     find: 'this.change(row, STATUS.cancelled)\n',
     replace: '',
+  },
+  {
+    name: 'a door that checks Host and not Origin',
+    file: 'src/transports/http/guard.ts',
+    find: 'if (origin === undefined) return\n',
+    replace: 'if (origin === undefined || host !== undefined) return\n',
+    test: 'test/integration/wire/http-doors.test.ts',
+  },
+  {
+    name: 'a door that compares the beginning of Host',
+    file: 'src/transports/http/guard.ts',
+    find: 'host === own ||',
+    replace: 'host.startsWith(own) ||',
+    test: 'test/integration/wire/http-doors.test.ts',
   },
 ]

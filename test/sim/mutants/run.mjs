@@ -9,6 +9,7 @@ import { itemsOf, partIn } from '../../support/commit-part.mjs'
 import { createEnding } from '../../support/ending.mjs'
 import { bundleSimulation } from '../bundle.mjs'
 import { MUTANTS } from './list.mjs'
+import { failedTest } from './test-judge.mjs'
 
 const HELP = `usage: npm run mutants -- [NAME…] [options]
 
@@ -16,7 +17,8 @@ const HELP = `usage: npm run mutants -- [NAME…] [options]
   --steps N   steps of each (500)
   --part I/N  one part of the list, such as 2/5 for every fifth bug from the second on
 
-At the end, with no bug planted, every run and seed that noticed one is tried: it has to keep every promise.
+A bug of the list with a test file is judged by that test file instead of the simulation.
+At the end, with no bug planted, every run, seed and test file that noticed one is tried: it has to keep every promise.
 Prints a line for each bug, and the counts, after Ctrl-C as well. Exit 1 when one went unnoticed, a run that once found it
 (regressions.ts) does so no more, or a promise is broken without any; 2 for what makes no sense, 3 where the command itself
 could not go on.
@@ -45,22 +47,26 @@ let without = 'not tried'
 ending.onInterrupt(sayCounts)
 
 const needed = new Set()
+const tests = new Set()
 for (const mutant of chosen) {
   const found = await findBreaking(mutant)
   counts.tried += 1
+  if (mutant.test !== undefined) tests.add(mutant.test)
   if (found === null) counts.unnoticed += 1
   // A run that once failed is tried in any case.
-  else if (!found.known) needed.add(found.seed)
+  else if (found.known === false) needed.add(found.seed)
   console.log(found === null ? `UNNOTICED  ${mutant.name}` : `caught     ${mutant.name}: ${told(found)}`)
 }
 // Seeds that break a promise anyway would catch whatever is planted.
-const broken = await askWith(undefined, (search) => search.findBroken(needed, values.steps))
+let broken = await askWith(undefined, (search) => search.findBroken(needed, values.steps))
+for (const test of tests) broken ??= await failedIn(test)
 without = broken === null ? 'no promise broken' : told(broken)
 sayCounts()
 process.exitCode = counts.unnoticed + counts.stale === 0 && broken === null ? 0 : 1
 
 /** What breaks a promise with that bug in it, null for nothing. */
 async function findBreaking(mutant) {
+  if (mutant.test !== undefined) return failedIn(mutant.test, mutant)
   return askWith(mutant, async (search) => {
     for (const { seed, only } of await search.findStale(mutant.name)) {
       counts.stale += 1
@@ -89,7 +95,13 @@ async function askWith(mutant, ask) {
   }
 }
 
-function told({ seed, broken }) {
+async function failedIn(test, mutant) {
+  const name = await ending.unlessInterrupted(failedTest(test, mutant))
+  return name === null ? null : { test, name }
+}
+
+function told({ seed, broken, test, name }) {
+  if (test !== undefined) return `${test}: ${name}`
   return `seed ${seed}, step ${broken.step}: ${broken.promise}`
 }
 
