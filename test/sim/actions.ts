@@ -5,7 +5,7 @@ import { CALM, type NetworkFaults } from './network.ts'
 import { CALM_DISK } from './process-disk.ts'
 import { GOOD, type BellFate, type Manners, type TurnHabit } from './surface.ts'
 import type { World } from './world.ts'
-import { send } from './senders.ts'
+import { ackResult, send } from './senders.ts'
 
 type Act = (world: World, plan: Plan) => void
 
@@ -18,6 +18,7 @@ export interface Plan {
   sync_ms_max: number
   /** Wishes go to these, and come from them. */
   link_agents: boolean
+  replies: World['replies']
 }
 
 const PERSONAS = ['ada', 'bob', 'cy', 'dee']
@@ -28,6 +29,8 @@ const WRAP_MS_MAX = 500
 const LONG_TTL_S = 86_400
 /** Three reminders, and as long again. */
 const SILENCE_MS = [900_000, 2_400_000] as const
+/** After the first reminder, before the second. */
+const BETWEEN_REMINDERS_MS = 100_000
 
 function anyHost(world: World) {
   const hosts = world.hosts().filter(({ alive }) => alive)
@@ -82,7 +85,9 @@ const ACTIONS = {
   },
   completeByOperator(world) {
     const known = [...world.truth.signals.keys()]
-    if (known.length > 0) void world.operator.call('signals/ack', { signal_ids: [world.dice.pick(known)] })
+    if (known.length === 0) return
+    const signal_ids = [world.dice.pick(known)]
+    void world.operator.call('signals/ack', { signal_ids, ...ackResult(world) })
   },
   cancel(world) {
     const known = [...world.truth.signals.values()]
@@ -109,8 +114,18 @@ const ACTIONS = {
     void operator.wrap(identity, dice.pick(['wrap', 'remove'] as const))
     timeline.at(dice.between(1_000, 600_000), () => void operator.bringBack(identity))
   },
-  /** Nobody wants anything for longer than the longest reminder takes: see `pauseAfter`. */
-  silence() {},
+  /**
+   * Nobody wants anything for longer than the longest reminder takes: see `pauseAfter`. Where daemons are killed, one of them
+   * has just rung, and starts again between two reminders.
+   */
+  silence(world, plan) {
+    if (plan.weights.killDaemon === undefined) return
+    const { daemons, personas, timeline, truth } = world
+    const to = personas.at(-1) ?? ''
+    const common = { from: 'operator', to, priority: 3, to_session: null, ttl_s: LONG_TTL_S }
+    send(world, { ...common, key: `key-${truth.wishes.length}` })
+    timeline.at(BETWEEN_REMINDERS_MS, () => daemons.get(to)?.host.kill())
+  },
   setAllClocks(world) {
     const { dice, wall } = world
     wall.set(dice.pick([-1, 1]) * dice.between(600_000, 12 * 3_600_000))
@@ -291,6 +306,7 @@ export function planOf(seed: number): Plan {
     },
     sync_ms_max: dice.pick([0, 2, 20]),
     link_agents: dice.chance(0.3),
+    replies: null,
   }
   // Last, so that what is new here leaves the rest of every plan as it was.
   Object.assign(plan.weights, some(OPERATING))
@@ -301,6 +317,13 @@ export function planOf(seed: number): Plan {
     plan.manners = withHabit(plan.manners, 'nothing', 10)
   }
   if (dice.chance(0.2)) plan.manners = withHabit(plan.manners, 'drain and change shims', 3)
+  if (dice.chance(0.2)) {
+    // A wrapped sender gets no reply, and nobody can tell as sharply who was wrapped when.
+    plan.replies = plan.weights.wrap === undefined ? 'sender' : 'operator'
+    if (plan.replies === 'sender') plan.weights.completeByOperator = 3
+    else delete plan.weights.completeByOperator
+    plan.manners = withHabit(plan.manners, 'drain and ack', 3)
+  }
   return plan
 }
 

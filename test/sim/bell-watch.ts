@@ -37,6 +37,7 @@ export class BellWatch {
   onLink(daemon: SimDaemon, up: boolean): void {
     const up_at = this.world.timeline.now
     const heard = this.of(daemon)
+    heard.waited = heard.waiting ?? heard.waited
     Object.assign(heard, { up, up_at, listed: false, total: 0, listed_at: -1, news: false })
     Object.assign(heard, { named: new Set(), whole: false, waiting: null, stirred: false, owed: null })
     beginAnew(heard)
@@ -68,7 +69,7 @@ export class BellWatch {
       if (!heard.listed || news.length > 0) heard.unread_turns = 0
       else if (came) heard.returned = true
       // What came while the link was down is in it.
-      if (!heard.listed) newsSince(heard)
+      if (!heard.listed) newsOfLink(heard, whole && isWithin(named, heard.waited))
       // Drained meanwhile, and nobody was told yet.
       if (heard.owed !== null && !named.has(heard.owed.signal_id)) heard.owed = null
       if (whole) heard.waiting = new Set(named)
@@ -278,7 +279,8 @@ export class BellWatch {
     const again = (bell: Rung): Rung => ({ ...bell, accepted: bell.accepted ?? true })
     const rung = new Map([...before.rung].map(([session_id, bell]) => [session_id, again(bell)]))
     const last = before.last && (rung.get(before.last.session_id) ?? null)
-    return { accepted, rung, last, seen: new Set(before.seen) }
+    const waited = before.waiting ?? before.waited
+    return { accepted, rung, last, seen: new Set(before.seen), known: new Set(before.known), waited }
   }
 
   private of(daemon: SimDaemon): Heard {
@@ -358,6 +360,15 @@ function nowWait({ waiting }: Heard, signal_ids: readonly string[]): void {
 
 function newsSince({ rung }: Heard): void {
   for (const bell of rung.values()) bell.news_since = true
+}
+
+/** `same`: its first list names nothing else than was known to wait. Then a bell that was seen is only reminded of. */
+function newsOfLink({ rung, seen }: Heard, same: boolean): void {
+  for (const bell of rung.values()) bell.news_since ||= !same || !seen.has(bell.doorbell_id)
+}
+
+function isWithin(some: ReadonlySet<string>, all: ReadonlySet<string> | null): boolean {
+  return all !== null && [...some].every((one) => all.has(one))
 }
 
 /** The agent did something between the two. */

@@ -41,6 +41,8 @@ export interface Heard {
   whole: boolean
   /** What the last whole list named, and came and went since; null before there was one over this link. */
   waiting: Set<string> | null
+  /** The last that is known of it from earlier links, and from earlier daemons of the persona. */
+  waited: ReadonlySet<string> | null
   /** The priority of what comes first in the last list. */
   first_priority: number
   /** Since the link is up there was a reason to ring: a push, something given back, or the agent did something. */
@@ -90,6 +92,7 @@ export function heardNothing(): Heard {
     named: new Set(),
     whole: false,
     waiting: null,
+    waited: null,
     first_priority: 0,
     news: false,
     up_at: -1,

@@ -13,6 +13,7 @@ export interface Wish {
   priority: number
   key: string | null
   to_session: string | null
+  reply_to: string | null
   ttl_s: number
   at: number
   /** How often it was said, and how often the hub has said no: to all of them, and nothing may come of it. */

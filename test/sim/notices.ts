@@ -47,12 +47,15 @@ export async function checkNotices(
   for (const notice of system) checkNotice(ledger, notice)
   if (system.some((notice) => namedIn(notice).total > namedIn(notice).signals.length)) return
   const { signals: expired } = await store.query({ status: ['expired'], limit: Number.MAX_SAFE_INTEGER })
-  for (const { signal_id, from, origin, to, expires_at } of expired) {
+  for (const { signal_id, from, reply_to = from, origin, to, expires_at } of expired) {
     const wish = ledger.signals.get(signal_id)?.wish
-    if (origin === 'system' || from === to || wish === undefined || wish === null) continue
+    if (origin === 'system' || wish === undefined || wish === null) continue
     // A clock that was set may have had a notice forgotten before what it is about.
-    if (ledger.wall.errorSince(wish.at) > 0 || !isAddressee(from, wish.at)) continue
-    if (!ledger.told_expiries.has(`${from} ${signal_id} ${expires_at}`))
-      throw new Violation('an expiry is told to the sender', `${signal_id} of ${from}`)
+    if (ledger.wall.errorSince(wish.at) > 0) continue
+    for (const concerned of new Set([from, reply_to])) {
+      if (concerned === to || !isAddressee(concerned, wish.at)) continue
+      if (!ledger.told_expiries.has(`${concerned} ${signal_id} ${expires_at}`))
+        throw new Violation('an expiry is told to the sender and reply_to', `${signal_id} to ${concerned}`)
+    }
   }
 }

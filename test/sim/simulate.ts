@@ -31,6 +31,7 @@ export async function simulate({ seed, steps, only, onStep }: SimulationOptions)
   let broken: SimulationResult['broken'] = null
   try {
     world.manners = plan.manners
+    world.replies = plan.replies
     world.platters.failed_sync_loses = true
     world.disk_faults = { ...world.disk_faults, sync_ms_max: plan.sync_ms_max }
     world.startHub()

@@ -21,6 +21,7 @@ export interface KeptOptions {
   of_what_is_over: 'some' | 'all'
   /** Which start this is; each looks at another part of what is over. */
   start: number
+  checkView: (view: SignalView) => Promise<void>
 }
 
 /** No two leases share a signal. */
@@ -41,7 +42,7 @@ export async function checkKept(
   ledger: Ledger,
   { store }: SimHub,
   whoWasThere: WhoWasThere,
-  { last_seq, of_what_is_over, start }: KeptOptions,
+  { last_seq, of_what_is_over, start, checkView }: KeptOptions,
 ): Promise<void> {
   await checkBroadcasts(ledger, store, whoWasThere)
   await checkNotices(ledger, store, (identity, since) => {
@@ -68,6 +69,7 @@ export async function checkKept(
         'a signal stays what it was',
         `${known.signal_id}: seq ${known.seq ?? 0}, now ${view.seq}`,
       )
+    await checkView(view)
     const n = (view.payload as { n?: number } | null)?.n
     if (known.wish !== null && n !== known.wish.n)
       throw new Violation(

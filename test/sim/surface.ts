@@ -12,6 +12,7 @@ import { Caller, type CallerWatch } from './caller.ts'
 import type { Host } from './host.ts'
 import type { SimLocalSockets } from './local-sockets.ts'
 import type { Network } from './network.ts'
+import { ackResult } from './senders.ts'
 import { surfaceSocket } from './sim-daemon.ts'
 
 /** What becomes of a bell that finds the surface idle. */
@@ -61,6 +62,7 @@ export const GOOD: Manners = {
 
 export interface SurfaceWorld {
   dice: Dice
+  replies: 'sender' | 'operator' | null
   network: Network
   sockets: SimLocalSockets
   callers: CallerWatch
@@ -282,7 +284,9 @@ export class Surface {
         if (habit === 'drain and change shims') this.hangUp()
         if (habit === 'drain and confirm') await this.caller.confirm(drain_id)
         if (habit === 'drain and ack')
-          await this.caller.attempt(() => this.caller.call('signals/ack', { signal_ids }))
+          await this.caller.attempt(() =>
+            this.caller.call('signals/ack', { signal_ids, ...ackResult(this.world) }),
+          )
         if (habit !== 'drain one' && drain.remaining > 0 && dice.chance(0.5)) return this.work(bell)
       }
     }

@@ -14,6 +14,7 @@ import { EVERYBODY, Ledger, type Known, type Wish } from './ledger.ts'
 import type { Asked, Told } from './network.ts'
 import { checkNotice, isNotice } from './notices.ts'
 import { Receipts, type Sent } from './receipts.ts'
+import { isReply, Replies } from './replies.ts'
 import { HUB_DIRECTORY, SIM_RETENTION, type SimHub } from './sim-hub.ts'
 import { checkKept, type KeptOptions, type WhoWasThere } from './store-rules.ts'
 import type { Wall } from './wall.ts'
@@ -36,6 +37,10 @@ export class Truth extends Ledger {
     this.durable('signal', signal_id)
     this.counts.receipts += 1
   })
+  private readonly replies = new Replies(this, (signal_id) =>
+    // By its key: the notice of an expiry is `in_reply_to` as well.
+    this.keepsLine('signal', `"reply:${signal_id}:`),
+  )
   /** By drain and signal. */
   private readonly arrived = new Set<string>()
   /** Drains and signals that went back because their answer had broken off. */
@@ -61,6 +66,7 @@ export class Truth extends Ledger {
   ): void {
     const wish = this.wishes[payload?.n ?? -1]
     if (wish !== undefined) wish.tries += 1
+    this.replies.onAsking(path, signal_ids)
     for (const signal_id of signal_ids) {
       this.asked.add(`${path} ${signal_id}`)
       const known = this.signals.get(signal_id)
@@ -97,6 +103,8 @@ export class Truth extends Ledger {
         (this.wishes[(asked.body as Sent).payload.n] as Wish).noes += 1
       if (asked.path === '/api/signals/replay' && !UNSURE_CODES.includes(code))
         this.replaysOver((asked.body as { signal_ids: string[] }).signal_ids)
+      if (asked.path === '/api/signals/ack' && !UNSURE_CODES.includes(code))
+        this.replies.onAckRefused((asked.body as { signal_ids: string[] }).signal_ids)
       return
     }
     if (asked.path === '/api/signals/send') {
@@ -113,8 +121,11 @@ export class Truth extends Ledger {
 
   /** Cut the power now, and the line of the journal is still there that says so. */
   private durable(kind: 'signal' | 'lease' | 'confirm' | 'complete' | 'cancel' | 'replay', id: string): void {
-    if (!this.world.platters().keepsLine(`${HUB_DIRECTORY}/journal`, `{"kind":"${kind}"`, id))
-      throw new Violation('what is told is on disk', `${kind} of ${id}`)
+    if (!this.keepsLine(kind, id)) throw new Violation('what is told is on disk', `${kind} of ${id}`)
+  }
+
+  private keepsLine(kind: string, word: string): boolean {
+    return this.world.platters().keepsLine(`${HUB_DIRECTORY}/journal`, `{"kind":"${kind}"`, word)
   }
 
   // --- what the hub says of its signals
@@ -150,6 +161,7 @@ export class Truth extends Ledger {
         return ids.forEach((id) => {
           this.wasAsked('signals/ack', id)
           this.durable('complete', id)
+          this.replies.onCompleted(id)
           this.change(id, { state: 'final', drain_id: null })
         })
       case 'signal.cancelled':
@@ -373,6 +385,7 @@ export class Truth extends Ledger {
 
   private checkAsSent(signal: DrainResult['signals'][number]): void {
     if (isNotice(signal)) return checkNotice(this, signal)
+    if (isReply(signal)) return this.replies.check(signal)
     const { signal_id, to, payload, priority } = signal
     const wish = this.wishes[(payload as { n: number }).n]
     const known = this.signals.get(signal_id)?.wish ?? wish
@@ -403,6 +416,9 @@ export class Truth extends Ledger {
   ): Promise<void> {
     this.counts.restarts += 1
     const { last_seq } = this.receipts
-    await checkKept(this, hub, whoWasThere, { last_seq, of_what_is_over, start: this.counts.restarts })
+    await checkKept(this, hub, whoWasThere, {
+      ...{ last_seq, of_what_is_over, start: this.counts.restarts },
+      checkView: (view) => this.replies.checkKept(hub.store, view),
+    })
   }
 }

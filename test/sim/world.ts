@@ -72,6 +72,8 @@ export class World implements HubWorld, SurfaceWorld {
   /** What supervisors and people would start again is started again. */
   supervised = true
   manners: Manners = GOOD
+  /** Who gets the reply to an ack; null where no sender waits for one. */
+  replies: 'sender' | 'operator' | null = null
   turns = 0
   /** Whom a wish may be for. */
   audience: readonly string[]

@@ -688,4 +688,70 @@ export const MUTANTS = [
     replace: 'host.startsWith(own) ||',
     test: 'test/integration/wire/http-doors.test.ts',
   },
+  {
+    name: 'an ack that stores its reply after the completion',
+    file: 'src/modules/signals/ack.ts',
+    find: `  const replies = await reply(needs, sender, caller, known, input.result)
+
+  const outcome: AckOutcome = { completed: [], already: [], unknown, ...replies }
+  for (const [to, signals] of groupBy(known, (signal) => signal.to)) {
+    const ids = signals.map((signal) => signal.signal_id)
+    const done = await needs.store.complete(to, ids, input.result, timestamp(needs.clock))
+`,
+    replace: `  const outcome: AckOutcome = { completed: [], already: [], unknown, replied: [], not_replied: [] }
+  for (const [to, signals] of groupBy(known, (signal) => signal.to)) {
+    const ids = signals.map((signal) => signal.signal_id)
+    const done = await needs.store.complete(to, ids, input.result, timestamp(needs.clock))
+    Object.assign(outcome, await reply(needs, sender, caller, signals, input.result))
+`,
+    seed: 62,
+  },
+  {
+    name: 'a refused ack that completes its signals',
+    file: 'src/modules/signals/ack.ts',
+    find: `  if (input.result !== undefined) checkPayload(input.result)
+
+  const { known, unknown } = await ownSignals(needs, caller, input.signal_ids)
+`,
+    replace: `  const { known, unknown } = await ownSignals(needs, caller, input.signal_ids)
+  for (const { to, signal_id } of known) await needs.store.complete(to, [signal_id], undefined, timestamp(needs.clock))
+  if (input.result !== undefined) checkPayload(input.result)
+`,
+    seed: 12,
+  },
+  {
+    name: 'reminders that a restart begins anew',
+    file: 'src/daemon/memory.ts',
+    find: '    surface: { ...fresh.surface, ...surface },\n  }',
+    replace: '    surface: { ...fresh.surface, ...surface },\n    rerings: 0,\n  }',
+    seed: 81,
+  },
+  {
+    name: 'expiry that reply_to is not told of',
+    file: 'src/modules/signals/expiry.ts',
+    find: 'const both = new Set([from, reply_to])',
+    replace: 'const both = new Set([from, reply_to].slice(0, 1))',
+    seed: 26,
+  },
+  {
+    name: 'drains of a person that confirm each other',
+    file: 'src/modules/signals/drain.ts',
+    find: "caller.kind === 'operator' ? `${caller.identity}:${drain_id}` : sessionOf(caller)",
+    replace: 'sessionOf(caller)',
+    test: 'test/unit/modules/signals/person.test.ts',
+  },
+  {
+    name: 'cancel by the recipient',
+    file: 'src/modules/signals/cancel.ts',
+    find: 'if (!by_operator && view.from !== caller.identity) {',
+    replace: 'if (!by_operator && view.from !== caller.identity && view.to !== caller.identity) {',
+    test: 'test/unit/modules/signals/person.test.ts',
+  },
+  {
+    name: 'late confirm that is final within its turn',
+    file: 'src/modules/signals/leases.ts',
+    find: "if (!session?.reports_turns || session.turn?.turn !== 'busy') return",
+    replace: 'if (session !== null) return',
+    test: 'test/unit/modules/signals/leases.test.ts',
+  },
 ]
