@@ -178,9 +178,17 @@ function usageErrorOf(error: CommanderError, command: Command): TurnbellError | 
   const suggestion = more.join(' ').replace(/^\(|\)$/g, '')
   return new TurnbellError('usage_invalid', {
     detail: first,
-    hint: suggestion === '' ? help : suggestion,
+    hint: suggestion === '' ? (begunOption(error, first, command) ?? help) : suggestion,
     cause: error,
   })
+}
+
+/** An option that was cut short is too far from the whole one for commander's own suggestion. */
+function begunOption({ code }: CommanderError, said: string, command: Command): string | null {
+  const begun = /'--(\w[\w-]*)/.exec(said)?.[1]
+  if (code !== 'commander.unknownOption' || begun === undefined) return null
+  const long = command.options.find((option) => option.long?.startsWith(`--${begun}`) === true)?.long
+  return long === undefined ? null : `Did you mean ${long}?`
 }
 
 /** `turnbell persona add` */

@@ -96,7 +96,8 @@ export function ensurePrivateDirectory(directory: string): void {
     makeDurableDirectory(directory, 0o700)
   } catch (cause) {
     throw new TurnbellError('home_not_permitted', {
-      detail: `${directory} cannot be made: ${String(cause)}`,
+      detail: `${directory} cannot be made: ${(cause as Error).message}`,
+      hint: 'Name a home that you can make: --home DIR or TURNBELL_HOME.',
       cause,
     })
   }

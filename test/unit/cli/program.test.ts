@@ -113,6 +113,12 @@ describe('--identity', () => {
 describe('a command line that makes no sense', () => {
   test.each([
     ['an unknown command', ['stauts'], /^error Unknown command 'stauts'/, /Did you mean status/],
+    [
+      'an option cut short',
+      ['send', '--to', 'ada', '--prio', '3'],
+      /^error Unknown option '--prio'/,
+      /Did you mean --priority/,
+    ],
     ['an unknown option', ['status', '--jsno'], /^error Unknown option '--jsno'/, /Did you mean --json/],
     ['a missing option', ['send', 'hello'], /--to <name>/, /--help/],
     [
