@@ -21,7 +21,7 @@ import { Entity, Relation } from '../src/contracts/graph.ts'
 import { ProjectConfig } from '../src/contracts/project-config.ts'
 import { Doorbell } from '../src/contracts/doorbell.ts'
 import { Problem } from '../src/contracts/errors.ts'
-import { HomeStatus } from '../src/contracts/persona-status.ts'
+import { PersonaStatusList } from '../src/contracts/persona-status.ts'
 import { ClientFrame, HubFrame } from '../src/contracts/frames.ts'
 import { DrainResult, Receipt, SendInput, SignalView } from '../src/contracts/signal.ts'
 import { FACADES } from '../src/facades/all.ts'
@@ -34,7 +34,7 @@ import { describeWebSocket } from '../src/transports/ws/asyncapi.ts'
 
 const SCHEMAS: Record<string, { schema: z.ZodType; io: 'input' | 'output' }> = {
   config: { schema: Config, io: 'input' },
-  'home-status': { schema: HomeStatus, io: 'output' },
+  'persona-status-list': { schema: PersonaStatusList, io: 'output' },
   'daemon-status': { schema: DaemonStatus, io: 'output' },
   'notify-result': { schema: NotifyResult, io: 'output' },
   'resume-result': { schema: ResumeResult, io: 'output' },

@@ -1,4 +1,4 @@
-/** What `turnbell status --json` prints without a name: the hub, and one entry for every persona of the home. */
+/** What `turnbell status --json` prints without a name: one entry for every persona of the home. */
 import * as z from 'zod'
 import { DaemonStatus } from './control.ts'
 import { Problem } from './errors.ts'
@@ -14,15 +14,4 @@ export const PersonaStatus = z.discriminatedUnion('running', [
   z.object({ identity: Identity, running: z.literal(false), project, expired_count, problem: Problem }),
 ])
 export type PersonaStatus = z.infer<typeof PersonaStatus>
-
-/** The hub that commands of the home call. `pid` and `started_at` are null for one that is not of this home. */
-export const HubInUse = z.object({
-  url: z.string(),
-  pid: z.number().int().nullable(),
-  started_at: z.iso.datetime().nullable(),
-})
-export type HubInUse = z.infer<typeof HubInUse>
-
-/** `hub` is null where none runs. */
-export const HomeStatus = z.object({ hub: HubInUse.nullable(), personas: z.array(PersonaStatus) })
-export type HomeStatus = z.infer<typeof HomeStatus>
+export const PersonaStatusList = z.array(PersonaStatus)

@@ -94,7 +94,7 @@ describe('up, send, status, pending, shutdown', () => {
     await connected(at, 'ada')
 
     const status = await turnbell(['status', '--home', at, '--json'])
-    for (const one of status.json<{ personas: { running: boolean; status: unknown }[] }>().personas) {
+    for (const one of status.json<{ running: boolean; status: unknown }[]>()) {
       expect(one.running).toBe(true)
       expect(DaemonStatus.safeParse(one.status).success).toBe(true)
     }
@@ -421,7 +421,7 @@ describe('the command', () => {
   })
 
   test.each([
-    ['needs none', 'status --json', 0, '"personas":[]'],
+    ['needs none', 'status --json', 0, '[]'],
     ['needs none, as a hook,', 'hook post-commit', 0, ''],
     ['needs one', 'connect git --json', 64, 'is gone'],
     ['needs none to say that no hub runs', 'call signals inbox --json', 69, 'hub_unreachable'],

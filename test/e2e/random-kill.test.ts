@@ -8,7 +8,8 @@
 import fs from 'node:fs'
 import path from 'node:path'
 import { afterEach, expect, onTestFailed, test } from 'vitest'
-import type { HomeStatus } from '../../src/contracts/persona-status.ts'
+import type { z } from 'zod'
+import type { PersonaStatusList } from '../../src/contracts/persona-status.ts'
 import { eventually } from '../support/eventually.ts'
 import { hubHttp, Refused } from '../support/hub-http.ts'
 import { end, type Running, startDaemon, startHub, temporaryHome, turnbell } from '../support/processes.ts'
@@ -154,7 +155,7 @@ async function killAtRandom(waking: Waking): Promise<void> {
     if (waking !== 'one more signal') return
     const everybodyIsThere = async () => {
       const { json } = await turnbell(['status', '--home', home, '--json'])
-      return json<HomeStatus>().personas.every(
+      return json<z.infer<typeof PersonaStatusList>>().every(
         (row) => row.running && row.status.connected && row.status.surface.attached,
       )
     }

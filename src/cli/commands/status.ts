@@ -2,7 +2,7 @@
 import type { Command } from 'commander'
 import * as z from 'zod'
 import { LIMITS } from '../../contracts/limits.ts'
-import type { HomeStatus, HubInUse, PersonaStatus } from '../../contracts/persona-status.ts'
+import type { PersonaStatus } from '../../contracts/persona-status.ts'
 import { toProblem, TurnbellError } from '../../contracts/errors.ts'
 import { findHub, runningHub } from '../../system/hub-address.ts'
 import { type Cli, type Invocation, invocationOf, parseIdentity } from '../cli.ts'
@@ -25,14 +25,13 @@ export function registerStatus(program: Command, cli: Cli): void {
   command.action(async ({ persona }: { persona?: string }) => {
     const invocation = invocationOf(cli, command)
     const expiring = expiredAtHub(invocation)
-    const hub = hubInUse(invocation)
     if (persona !== undefined) {
       const status = await invocation.control(persona).status().catch(unlessUnknown(invocation, persona))
       const project = projectOf(invocation, persona)
       const expired_count = (await expiring).get(persona) ?? null
-      await invocation.out.result({ ...status, hub, project, expired_count }, () =>
+      await invocation.out.result(status, () =>
         [
-          hubLine(invocation, hub),
+          hubLine(invocation),
           describeStatus(status, project, cli.clock.now()),
           ...expiredLines([{ identity: persona, expired_count }]),
         ].join('\n'),
@@ -40,9 +39,7 @@ export function registerStatus(program: Command, cli: Cli): void {
       return
     }
     const personas = await statusOfAll(invocation, expiring)
-    await invocation.out.result({ hub, personas } satisfies HomeStatus, () =>
-      describeAll(invocation, hub, personas),
-    )
+    await invocation.out.result(personas, () => describeAll(invocation, personas))
   })
 }
 
@@ -88,18 +85,15 @@ const projectOf = (invocation: Invocation, identity: string) =>
   invocation.config().personas[identity]?.project ?? null
 
 /** The hub that commands of this home would call. */
-function hubInUse({ home, config }: Invocation): HubInUse | null {
+function hubLine(invocation: Invocation): string {
+  const { home, cli } = invocation
   const hub = runningHub(home)
-  if (hub !== null) return { url: hub.url, pid: hub.pid, started_at: hub.started_at }
-  const url = findHub(home, config())
-  return url === null ? null : { url, pid: null, started_at: null }
-}
-
-function hubLine({ cli }: Invocation, hub: HubInUse | null): string {
-  if (hub === null) return 'hub not running; start it: turnbell up'
-  if (hub.started_at === null) return `hub ${hub.url}, not of this home`
-  const up_s = (cli.clock.now() - Date.parse(hub.started_at)) / 1000
-  return `hub ${hub.url}, process ${hub.pid}, up ${duration(up_s)}`
+  if (hub !== null) {
+    const up_s = (cli.clock.now() - Date.parse(hub.started_at)) / 1000
+    return `hub ${hub.url}, process ${hub.pid}, up ${duration(up_s)}`
+  }
+  const url = findHub(home, invocation.config())
+  return url === null ? 'hub not running; start it: turnbell up' : `hub ${url}, not of this home`
 }
 
 function expiredLines(found: readonly Pick<PersonaStatus, 'identity' | 'expired_count'>[]): string[] {
@@ -112,11 +106,11 @@ function expiredLines(found: readonly Pick<PersonaStatus, 'identity' | 'expired_
   )
 }
 
-function describeAll(invocation: Invocation, hub: HubInUse | null, found: readonly PersonaStatus[]): string {
+function describeAll(invocation: Invocation, found: readonly PersonaStatus[]): string {
   const { colors, clock } = invocation.cli
   if (found.length === 0) {
     const none = 'No personas yet. Make one: turnbell persona add NAME --surface claude-code'
-    return [hubLine(invocation, hub), none].join('\n')
+    return [hubLine(invocation), none].join('\n')
   }
   const rows = found.map((one) =>
     one.running
@@ -124,5 +118,5 @@ function describeAll(invocation: Invocation, hub: HubInUse | null, found: readon
       : [one.identity, one.problem.code === 'daemon_unreachable' ? 'not running' : one.problem.code],
   )
   const [head = '', ...lines] = table(STATUS_HEAD, rows).split('\n')
-  return [hubLine(invocation, hub), colors.dim(head), ...lines, ...expiredLines(found)].join('\n')
+  return [hubLine(invocation), colors.dim(head), ...lines, ...expiredLines(found)].join('\n')
 }
