@@ -1,6 +1,6 @@
 /** What the surfaces of this folder say in the same words, to the daemon and to agents. */
 import type { RingResult, SurfaceStatus } from '../src/contracts/control.ts'
-import type { DoorbellId, SessionId, SurfaceKind } from '../src/contracts/ids.ts'
+import type { DoorbellId, InstanceId, SessionId, SurfaceKind } from '../src/contracts/ids.ts'
 import type { Turn } from '../src/contracts/registry.ts'
 
 export const DEFERRED: RingResult = { accepted: false, proof: 'deferred' }
@@ -17,13 +17,15 @@ interface PushFacts {
   interrupted?: boolean
   /** False if no window shows the session. */
   window?: boolean
+  /** The process that runs the session's turns; null where that is not known. */
+  instance_id?: InstanceId | null
 }
 
 /** The status of a surface that can be rung at any time. `is_there`: somebody could be. */
 export function pushStatus(
   surface: SurfaceKind,
   session_id: SessionId | null,
-  { turn, turn_seq, seen_doorbell_id, outstanding_doorbell_id, interrupted, window }: PushFacts,
+  { turn, turn_seq, seen_doorbell_id, outstanding_doorbell_id, interrupted, window, instance_id }: PushFacts,
   is_there = true,
 ): SurfaceStatus {
   return {
@@ -32,6 +34,7 @@ export function pushStatus(
     ...(outstanding_doorbell_id != null && { outstanding_doorbell_id }),
     ...(interrupted === true && { interrupted }),
     ...(window === false && { window }),
+    ...(instance_id != null && { instance_id }),
     ...(!is_there && { absent: true }),
   }
 }
@@ -44,6 +47,7 @@ export function saysMore(before: SurfaceStatus, after: SurfaceStatus): boolean {
     before.session_id !== after.session_id ||
     before.absent !== after.absent ||
     before.window !== after.window ||
+    before.instance_id !== after.instance_id ||
     before.interrupted !== after.interrupted ||
     before.seen_doorbell_id !== after.seen_doorbell_id ||
     before.outstanding_doorbell_id !== after.outstanding_doorbell_id

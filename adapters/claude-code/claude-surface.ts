@@ -23,7 +23,7 @@ import type { RegistryRecord, TurnEvent } from './turn-events.ts'
 import { DEFERRED, pushStatus, saysMore } from '../surface-words.ts'
 import type { RingResult } from '../../src/contracts/control.ts'
 import type { Doorbell } from '../../src/contracts/doorbell.ts'
-import type { DoorbellId } from '../../src/contracts/ids.ts'
+import type { DoorbellId, InstanceId } from '../../src/contracts/ids.ts'
 import { LIMITS } from '../../src/contracts/limits.ts'
 import type { Clock, Timer } from '../../src/ports/clock.ts'
 import type { Log } from '../../src/ports/log.ts'
@@ -32,6 +32,8 @@ import type { Ways } from './ways.ts'
 
 export interface ClaudeSurfaceDeps {
   session_id: string | null
+  /** The client's process, which runs the turns. */
+  instance_id?: InstanceId | null
   ways: Ways
   clock: Clock
   log: Log
@@ -96,6 +98,7 @@ export function claudeSurface(deps: ClaudeSurfaceDeps): ClaudeSurface {
   const status = () =>
     pushStatus('claude-code', state.session_id, {
       ...state,
+      instance_id: deps.instance_id ?? null,
       outstanding_doorbell_id: isOut() ? (posted_last?.doorbell_id ?? null) : null,
     })
   /** A Stop that waits for its answer has the bell with that. */

@@ -24,7 +24,7 @@ import { loadConfig } from '../../src/system/config.ts'
 import { personaPaths, prepareHome, resolveHome, workerLog, type Home } from '../../src/system/home.ts'
 import { requireHub } from '../../src/system/hub-address.ts'
 import { connectLocally } from '../../src/system/local-socket.ts'
-import { isStopped } from '../../src/system/processes.ts'
+import { isStopped, processInstance } from '../../src/system/processes.ts'
 import { createIds, systemRandom } from '../../src/system/random.ts'
 import { readOperatorToken } from '../../src/system/secrets.ts'
 import { returnIdleMemory } from '../../src/system/idle-memory.ts'
@@ -95,6 +95,7 @@ function attend({ home, config, identity }: Place): void {
 
   const surface = claudeSurface({
     session_id: env['CLAUDE_CODE_SESSION_ID'] ?? null,
+    instance_id: processInstance(host_pid),
     ways: waysInto([inbox, pipe], degraded),
     clock: systemClock,
     log,

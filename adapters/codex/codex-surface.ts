@@ -11,7 +11,7 @@ import { bellQueue } from './bell-queue.ts'
 import { ThreadAnswer, type Notification, type Thread } from './protocol.ts'
 import { goesOver, isPersons, told, type ToldThread, type ToldThreads } from './thread-choice.ts'
 import { searchThread, type Found, type Place } from './thread-search.ts'
-import { threadWindow } from './thread-window.ts'
+import { threadWindow, type HasWindow } from './thread-window.ts'
 import {
   bellQueued,
   bellSeen,
@@ -38,7 +38,7 @@ import type { ClientProcess, ThreadNews } from '../../src/contracts/codex.ts'
 import type { Doorbell } from '../../src/contracts/doorbell.ts'
 import { isDrain } from '../../src/contracts/drain.ts'
 import type { RingResult } from '../../src/contracts/control.ts'
-import type { DoorbellId, Identity } from '../../src/contracts/ids.ts'
+import type { DoorbellId, Identity, InstanceId } from '../../src/contracts/ids.ts'
 import { LIMITS } from '../../src/contracts/limits.ts'
 import type { Clock, Timer } from '../../src/ports/clock.ts'
 import type { Log } from '../../src/ports/log.ts'
@@ -71,7 +71,9 @@ export interface CodexSurfaceDeps {
    * Whether a person has a window open at this app-server. Absent for an agent that works without one, and where
    * that is not known.
    */
-  hasWindow?: (place: Place) => boolean
+  hasWindow?: HasWindow
+  /** The process of the persona's own app-server, which runs the turns of its threads. */
+  instanceId?: () => InstanceId | null
 }
 
 export function codexSurface({
@@ -82,6 +84,7 @@ export function codexSurface({
   alive = () => true,
   persons,
   hasWindow = () => true,
+  instanceId = () => null,
 }: CodexSurfaceDeps): CodexSurface {
   const queue = bellQueue(identity, log)
   const servers: Record<Place, AppServer | null> = { own: null, shared: null }
@@ -89,6 +92,7 @@ export function codexSurface({
   let state = startTracking(clock.now())
   /** Where the bound thread is reached. Without `live` only its queue is. */
   let way: { place: Place; live: boolean } | null = null
+  let own_instance_id: InstanceId | null = null
   let settling: Timer | null = null
   /** A search that failed is made again, for a reason that was said. */
   let seekingAgain: Timer | null = null
@@ -115,6 +119,7 @@ export function codexSurface({
       ...{ ...state, turn: turnOf(state), window: state.thread_id === null || isShown() },
       outstanding_doorbell_id: state.queued.at(-1) ?? null,
       interrupted: state.paused,
+      instance_id: way?.place === 'own' && way.live ? own_instance_id : null,
     }
     return pushStatus('codex', state.thread_id, facts, state.thread_id !== null)
   }
@@ -126,7 +131,12 @@ export function codexSurface({
   function move(next: TrackedThread): void {
     const before = state
     state = next
-    if (next.turn === 'busy' && next.turn_seq > before.turn_seq && way?.live === true && hasWindow(way.place))
+    if (
+      next.turn === 'busy' &&
+      next.turn_seq > before.turn_seq &&
+      way?.live === true &&
+      hasWindow(way.place, 'now')
+    )
       window.turnBegan()
     settling?.cancel()
     settling = next.settles ? clock.after(LIMITS.codex_settle_ms, () => move(statusSettled(state))) : null
@@ -411,6 +421,7 @@ export function codexSurface({
 
     async connected(to, place = 'own') {
       servers[place] = to
+      if (place === 'own') own_instance_id = instanceId()
       await seek()
       report()
     },
@@ -436,7 +447,7 @@ export function codexSurface({
         const { threadId } = notification.params
         if (threadId !== state.thread_id) {
           if (place === 'own' && notification.method === 'thread/goal/cleared') void followTo(threadId)
-        } else if (window.opened()) reportChange()
+        } else if (window.opened(place)) reportChange()
         return
       }
       if (way?.place !== place || !way.live || !isOf(state.thread_id, notification)) {

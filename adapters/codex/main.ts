@@ -63,8 +63,11 @@ function begin(here: ShimPlace): ShimParts {
   const surface = codexSurface({
     ...{ identity, clock: systemClock, log, reach },
     alive: (client) => !isGone(client),
+    instanceId: () => own.instanceId(),
     ...(directory === null
-      ? { hasWindow: (at: Place) => (at === 'own' ? persons.isJoined() : sharedWindows.isOpen()) }
+      ? {
+          hasWindow: (at, look) => (at === 'own' ? persons.isJoined() : sharedWindows.isOpen(look === 'now')),
+        }
       : { persons }),
   })
   const links: Record<Place, Link> = {

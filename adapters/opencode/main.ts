@@ -45,6 +45,7 @@ function begin(here: ShimPlace): ShimParts {
     identity,
     clock: systemClock,
     log,
+    instanceId: () => running.instanceId(),
     keep: (session) => place.keepBound(session === null ? null : boundAt(session)),
     ...(alone === null
       ? { hasWindow: () => persons.isJoined() }

@@ -26,7 +26,7 @@ import {
 import { statusReporter } from '../status-reporter.ts'
 import { DEFERRED, FAILED, UNAVAILABLE, pushStatus } from '../surface-words.ts'
 import type { RingResult, SurfaceStatus } from '../../src/contracts/control.ts'
-import type { DoorbellId, Identity } from '../../src/contracts/ids.ts'
+import type { DoorbellId, Identity, InstanceId } from '../../src/contracts/ids.ts'
 import { LIMITS } from '../../src/contracts/limits.ts'
 import type { Clock, Timer } from '../../src/ports/clock.ts'
 import type { Log } from '../../src/ports/log.ts'
@@ -64,6 +64,8 @@ export interface OpencodeSurfaceDeps {
   mayRedo?: () => boolean
   /** Whether a person has a window open at the server. Absent for an agent that works without one. */
   hasWindow?: () => boolean
+  /** The process that answers as the server, which runs the turns. */
+  instanceId?: () => InstanceId | null
 }
 
 export function opencodeSurface(deps: OpencodeSurfaceDeps): OpencodeSurface {
@@ -71,6 +73,8 @@ export function opencodeSurface(deps: OpencodeSurfaceDeps): OpencodeSurface {
   let server: OpencodeServer | null = null
   /** The server has said where the session stands. What it tells before that is taken in, and not yet rung on. */
   let answered = false
+  /** Of the server that was connected to last. */
+  let instance_id: InstanceId | null = null
   let state = startTracking(clock.now())
   let doubting: Timer | null = null
   /**
@@ -89,7 +93,7 @@ export function opencodeSurface(deps: OpencodeSurfaceDeps): OpencodeSurface {
   function status(): SurfaceStatus {
     const { turn } = answered ? state : { turn: 'unknown' as const }
     const facts = {
-      ...{ ...state, turn, window: state.session === null || hasWindow() },
+      ...{ ...state, turn, window: state.session === null || hasWindow(), instance_id },
       outstanding_doorbell_id: outstanding(state),
       // Where nobody is there, nobody ends the interruption.
       interrupted: state.interrupted && mayRedo(),
@@ -254,6 +258,7 @@ export function opencodeSurface(deps: OpencodeSurfaceDeps): OpencodeSurface {
 
     async connected(to, earlier) {
       server = to
+      instance_id = deps.instanceId?.() ?? null
       answered = false
       // What is kept is as new as what we know, or newer: a session may have begun while nothing was heard.
       const place = earlier ?? state.session

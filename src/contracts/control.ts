@@ -5,7 +5,7 @@
  */
 import * as z from 'zod'
 import { Doorbell } from './doorbell.ts'
-import { DoorbellId, Identity, Json, SessionId, SurfaceKind, TenantId } from './ids.ts'
+import { DoorbellId, Identity, InstanceId, Json, SessionId, SurfaceKind, TenantId } from './ids.ts'
 import { DaemonErrorClass } from './metrics.ts'
 import { Turn } from './registry.ts'
 
@@ -145,6 +145,11 @@ export const SurfaceStatus = z.object({
   outstanding_doorbell_id: DoorbellId.optional(),
   /** A person interrupted the last turn and has sent nothing since. */
   interrupted: z.literal(true).optional(),
+  /**
+   * The process that runs the agent's turns. Another one under the same session: the former ended, and its turn with it.
+   * Absent where the surface cannot tell.
+   */
+  instance_id: InstanceId.optional(),
   /** A session runs, but no window shows it. The daemon rings such a session only if the persona is headless. */
   window: z.literal(false).optional(),
   /** The shim runs, but nobody is there whom it could ring; for the daemon that is no surface. */

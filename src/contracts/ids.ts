@@ -51,6 +51,10 @@ export type RegistrationKind = z.infer<typeof RegistrationKind>
 export const SessionId = z.string().min(1).max(LIMITS.session_id_length_max)
 export type SessionId = z.infer<typeof SessionId>
 
+/** Tells a process from every other, also from a later one with its pid. */
+export const InstanceId = z.string().min(1).max(LIMITS.session_id_length_max)
+export type InstanceId = z.infer<typeof InstanceId>
+
 /** What a call says of its agent when it says nothing. */
 export const ANONYMOUS_AGENT = 'anonymous'
 

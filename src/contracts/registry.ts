@@ -1,6 +1,14 @@
 /** Personas, and who is currently connected for them. */
 import * as z from 'zod'
-import { Identity, ProjectId, RegistrationKind, SessionId, SurfaceKind, Timestamp } from './ids.ts'
+import {
+  Identity,
+  InstanceId,
+  ProjectId,
+  RegistrationKind,
+  SessionId,
+  SurfaceKind,
+  Timestamp,
+} from './ids.ts'
 import { LIMITS } from './limits.ts'
 
 /** `wrapped` and `removed` personas take no signals; adding one again makes it `active`. */
@@ -46,6 +54,10 @@ export const SurfaceFacts = z
     session_id: SessionId.nullable(),
     turn: Turn,
     turn_seq: z.number().int().min(0),
+    /** The process that runs the session's turns: another one has not seen what the former had drained. */
+    instance_id: InstanceId.optional(),
+    /** It is not rung: no window shows the session, and the persona is not headless. */
+    window: z.literal(false).optional(),
     /** The session that is expected back while none is attached: it keeps what it has drained. */
     returning_session_id: SessionId.optional(),
   })

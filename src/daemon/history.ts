@@ -46,6 +46,8 @@ export interface SurfaceView {
   interrupted_since: number | null
   /** False while no window shows the session. */
   window: boolean
+  /** The process that runs the turns of the session; null where the surface does not tell. */
+  instance_id: string | null
 }
 
 /** A bell, and the signal that it names. */
@@ -154,6 +156,7 @@ export function newHistory(rules: PacerRules, kind: SurfaceKind): History {
       outstanding_doorbell_id: null,
       interrupted_since: null,
       window: true,
+      instance_id: null,
     },
     take: false,
     bell: null,
@@ -180,9 +183,14 @@ export function newHistory(rules: PacerRules, kind: SurfaceKind): History {
   }
 }
 
-export function factsOf({ surface }: History): SurfaceFacts {
-  const { attached, session_id, turn, turn_seq } = surface
-  return { attached, session_id: attached ? session_id : null, turn, turn_seq }
+export function factsOf(history: History): SurfaceFacts {
+  const { attached, session_id, turn, turn_seq, instance_id } = history.surface
+  if (!attached) return { attached, session_id: null, turn, turn_seq }
+  return {
+    ...{ attached, session_id, turn, turn_seq },
+    ...(instance_id !== null && { instance_id }),
+    ...(!isReachable(history) && { window: false as const }),
+  }
 }
 
 /** A session that no window shows is rung only if the persona is headless. */

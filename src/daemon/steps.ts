@@ -421,6 +421,8 @@ function factsEffect(before: History, after: History): Effect[] {
     a.attached === b.attached &&
     a.session_id === b.session_id &&
     a.turn === b.turn &&
-    a.turn_seq === b.turn_seq
+    a.turn_seq === b.turn_seq &&
+    a.instance_id === b.instance_id &&
+    a.window === b.window
   return same ? [] : [{ type: 'publishFacts' }]
 }

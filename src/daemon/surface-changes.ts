@@ -50,6 +50,7 @@ export function reported(
     outstanding_doorbell_id: report.outstanding_doorbell_id ?? null,
     interrupted_since: interruptedSince(before, report, { continues, another }, now),
     window: report.window !== false,
+    instance_id: report.instance_id ?? (speaks_for === null ? null : before.instance_id),
   }
   const { bell, former } = another ? bellOf(history, session_id) : history
   const rebased = continues || bell === null ? bell : rebase(bell, report, history, another)

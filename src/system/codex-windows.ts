@@ -7,14 +7,17 @@ import { systemClock } from './clock.ts'
 import { processStartTime, terminalOf } from './processes.ts'
 
 export interface CodexWindows {
-  /** True also where the system does not tell: without /proc, or for processes that may not be read. */
-  isOpen(): boolean
+  /**
+   * True also where the system does not tell: without /proc, or for processes that may not be read. With `look_now` what
+   * was found a moment ago does not count.
+   */
+  isOpen(look_now?: boolean): boolean
 }
 
 /** Programs named `codex` that are no window, by their first word. */
 const WITHOUT_WINDOW = ['app-server', 'exec', 'mcp-server', 'queue', 'mcp', 'sandbox']
 
-/** Those whose configuration lies in `codex_home`. Looks through all processes at most every `codex_windows_look_ms`. */
+/** Those whose configuration lies in `codex_home`. Looks through all processes at most every `codex_windows_look_ms`, unless told to. */
 export function codexWindows(
   codex_home: string,
   { proc = '/proc', clock = systemClock }: { proc?: string; clock?: Pick<Clock, 'monotonic'> } = {},
@@ -38,13 +41,14 @@ export function codexWindows(
   }
 
   return {
-    isOpen() {
+    isOpen(look_now = false) {
       if (process.platform !== 'linux') return true
       if (known !== null && known.started !== null && processStartTime(known.pid) === known.started)
         return true
       const now = clock.monotonic()
       // One that was just closed is looked for at once: another may be open.
-      if (known === null && looked_at !== null && now - looked_at < LIMITS.codex_windows_look_ms) return open
+      const is_recent = looked_at !== null && now - looked_at < LIMITS.codex_windows_look_ms
+      if (known === null && is_recent && !look_now) return open
       looked_at = now
       open = look()
       return open

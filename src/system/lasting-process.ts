@@ -6,10 +6,14 @@ import { spawn } from 'node:child_process'
 import fs from 'node:fs'
 import { openOutput } from './long-file.ts'
 import { noteProcess, notedPid } from './process-note.ts'
+import { processInstance } from './processes.ts'
+import type { InstanceId } from '../contracts/ids.ts'
 
 /** What can be asked of it without knowing how it is started. */
 export interface NotedProcess {
   alive(): boolean
+  /** Null where it does not live, or cannot be told from a later one. */
+  instanceId(): InstanceId | null
   /** Asks it to end, and does not wait. */
   stop(): void
 }
@@ -23,6 +27,10 @@ export interface LastingProcess extends NotedProcess {
 export function notedProcess(note_file: string): NotedProcess {
   return {
     alive: () => notedPid(note_file) !== null,
+    instanceId() {
+      const pid = notedPid(note_file)
+      return pid === null ? null : processInstance(pid)
+    },
     stop() {
       const running = notedPid(note_file)
       if (running === null) return

@@ -3,6 +3,7 @@ import { spawnSync } from 'node:child_process'
 import fs from 'node:fs'
 import path from 'node:path'
 import type { ClientProcess } from '../contracts/codex.ts'
+import type { InstanceId } from '../contracts/ids.ts'
 import { LIMITS } from '../contracts/limits.ts'
 
 const HAS_PROC_OR_NO_PS: readonly NodeJS.Platform[] = ['linux', 'android', 'win32']
@@ -64,6 +65,12 @@ export function processStartTime(pid: number): string | null {
   } catch {
     return null
   }
+}
+
+/** Tells a process from a later one with its pid; null where that is not possible. */
+export function processInstance(pid: number): InstanceId | null {
+  const started = processStartTime(pid)
+  return started === null ? null : `${pid}:${started}`
 }
 
 /**

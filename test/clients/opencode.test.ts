@@ -173,4 +173,21 @@ describe('opencode in a terminal', () => {
     expect((await world.status()).surface.session_id).toBe(session_id)
     expectOneBellPerTurn(world.model, ['before', 'after'])
   })
+
+  test('is handed again what it had drained in a turn in which its server was killed', async () => {
+    const world = await open()
+    await atPrompt(world)
+    const tool = world.longTool()
+    world.model.next(/take this in hand/, tool.reply)
+    const sent = await world.send('take this in hand')
+    await world.asked(/take this in hand/)
+    await world.turnIs('busy')
+    process.kill(notedPid(world, 'opencode'), 'SIGKILL')
+    await world.settled([sent])
+    tool.end()
+    expect(await world.read(sent)).toMatchObject({ deliveries: 2 })
+    // The session keeps what the killed turn had read, and shows it once more.
+    const handed = new Set(turnsOf(world.model).flatMap(({ handOuts }) => handOuts))
+    expect([...handed]).toEqual(['take this in hand#1', 'take this in hand#2'])
+  })
 })

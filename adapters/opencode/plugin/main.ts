@@ -28,7 +28,7 @@ import {
 import { requireHub } from '../../../src/system/hub-address.ts'
 import { connectLocally } from '../../../src/system/local-socket.ts'
 import { forgetEnded, opencodePlace } from '../../../src/system/opencode-place.ts'
-import { processAlive } from '../../../src/system/processes.ts'
+import { processAlive, processInstance } from '../../../src/system/processes.ts'
 import { readOperatorToken } from '../../../src/system/secrets.ts'
 
 const Options = z.object({ persona: Identity, home: z.string().min(1).optional() })
@@ -144,6 +144,7 @@ function rings({ opencode, directory, log }: Instance, identity: Identity, paths
     identity,
     clock: systemClock,
     log,
+    instanceId: () => processInstance(process.pid),
     keep(bound) {
       if (bound === null) bound_before.delete(directory)
       else bound_before.set(directory, bound)

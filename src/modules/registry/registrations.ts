@@ -91,6 +91,8 @@ interface Row {
   source: 'link' | 'daemon' | 'call'
   /** Null without a link. */
   holder: Holder | null
+  /** Its daemon said that the session may return: what happened to it meanwhile is not known. */
+  is_awaited?: boolean
 }
 
 /** Where an agent is found that only calls. */
@@ -187,14 +189,16 @@ export function createRegistrations(needs: { clock: Clock; events: RegistryEvent
       const returns = agent?.registration.session_id === facts.returning_session_id
       if (agent?.source === 'daemon' && returns) {
         agent.registration.connected = false
+        agent.is_awaited = true
         return
       }
       if (agent?.source === 'daemon') leave(agent, 'close', null)
       return
     }
-    if (agent?.registration.session_id === session_id) {
+    if (agent?.registration.session_id === session_id && goesOn(agent, facts)) {
       refresh(agent, facts)
       agent.registration.connected = true
+      agent.is_awaited = false
       return
     }
     if (agent) leave(agent, 'preempt', null)
@@ -317,6 +321,16 @@ export function createRegistrations(needs: { clock: Clock; events: RegistryEvent
 }
 
 const isDaemon = ({ registration }: Row) => registration.kind === 'daemon'
+
+/** Whether the session is still the one that runs: in a new process it has lost the turn in which it drained. */
+function goesOn(
+  { registration: { facts: before }, is_awaited }: Row,
+  { instance_id }: SurfaceFacts,
+): boolean {
+  if (before?.instance_id !== undefined && instance_id !== undefined)
+    return before.instance_id === instance_id
+  return is_awaited !== true
+}
 
 /** Nobody vouches for it but its own calls: it never had a daemon, or that is away. */
 function livesOnCalls({ source, registration }: Row): boolean {

@@ -11,7 +11,7 @@ export function createRouteResolver(registrations: Registrations): RouteResolver
     const daemons = rows.filter((row) => row.kind === 'daemon')
     const agents = rows.filter((row) => row.kind === 'agent' && registrations.hasLink(row))
     const fresh = (row: Registration) => registrations.isFresh(row)
-    if (daemons.some((row) => fresh(row) && row.facts?.attached === true)) return live
+    if (daemons.some((row) => fresh(row) && isRung(row))) return live
     if (agents.some(fresh)) return live
     if (daemons.some(fresh)) return { live: false, reason: 'surface_absent' }
     if (daemons.length > 0 || agents.length > 0) return { live: false, reason: 'stale' }
@@ -45,5 +45,8 @@ export function createRouteResolver(registrations: Registrations): RouteResolver
 
   return { resolve, describe, sessions }
 }
+
+/** Without a window nobody is there, unless the persona is headless. */
+const isRung = ({ facts }: Registration) => facts?.attached === true && facts.window !== false
 
 const live: Route = { live: true, reason: null }

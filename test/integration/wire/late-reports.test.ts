@@ -1,5 +1,6 @@
 /** What a daemon had sent before a drain may reach the hub after it. */
-import { afterEach, beforeEach, expect, test } from 'vitest'
+import { afterEach, beforeEach, describe, expect, test } from 'vitest'
+import type { SurfaceFacts } from '../../../src/contracts/registry.ts'
 import type { DrainResult } from '../../../src/contracts/signal.ts'
 import { liveHub, type Client, type LiveHub } from '../../support/live-hub.ts'
 
@@ -34,12 +35,10 @@ async function drained(): Promise<string> {
   return signal_id
 }
 
-async function isFinal(signal_id: string): Promise<boolean> {
-  const { stages } = await hub.call<{ stages: { confirmed_at: string | null } }>('signals', 'read', {
-    signal_id,
-  })
-  return stages.confirmed_at !== null
-}
+const read = (signal_id: string) =>
+  hub.call<{ status: string; stages: { confirmed_at: string | null } }>('signals', 'read', { signal_id })
+
+const isFinal = async (signal_id: string) => (await read(signal_id)).stages.confirmed_at !== null
 
 test('the end of a turn that was sent before the drain makes nothing final', async () => {
   await report('busy', 1)
@@ -68,22 +67,53 @@ test('the end of the turn that has drained makes it final', async () => {
   expect(await isFinal(signal_id)).toBe(true)
 })
 
-test('a session that its daemon expects back keeps what it has drained, and no other does', async () => {
-  await report('busy', 1)
-  await daemon.settled()
-  const signal_id = await drained()
-  daemon.socket.terminate()
-  daemon = await hub.join('bob', 'daemon', { surface: 'claude-code' })
-  await reportGone('run-1')
-  expect(await hub.call('signals', 'read', { signal_id })).toMatchObject({ status: 'acked', deliveries: 1 })
-  await reportGone('run-2')
-  await hub.call('signals', 'inbox', { to: 'bob', limit: 1 })
-  expect(await hub.call('signals', 'read', { signal_id })).not.toMatchObject({ status: 'acked' })
+describe('a daemon that began again', () => {
+  test.each([
+    ['keeps what its session has drained, which runs on in the same process', 'client-1', 'acked'],
+    ['gives back what its session had drained in a process that has ended', 'client-2', 'released'],
+    ['gives it back where the process is not known', undefined, 'released'],
+  ])('%s', async (_, instance_id, status) => {
+    const here = { attached: true, session_id: 'run-1', turn_seq: 1 } as const
+    tell({ ...here, turn: 'busy', instance_id: 'client-1' })
+    await daemon.settled()
+    const signal_id = await drained()
+    daemon.socket.terminate()
+    daemon = await hub.join('bob', 'daemon', { surface: 'claude-code' })
+    tell({ attached: false, session_id: null, turn: 'unknown', turn_seq: 0, returning_session_id: 'run-1' })
+    await daemon.settled()
+    expect((await read(signal_id)).status).toBe('acked')
+    tell({ ...here, turn: 'idle', ...(instance_id === undefined ? {} : { instance_id }) })
+    await daemon.settled()
+    await hub.call('signals', 'inbox', { to: 'bob', limit: 1 })
+    const after = await read(signal_id)
+    expect(after.status === 'acked' ? 'acked' : 'released').toBe(status)
+    expect(after.stages.confirmed_at === null).toBe(status === 'released')
+  })
+
+  test('gives back at once what a session had drained that is not the one it expects', async () => {
+    await report('busy', 1)
+    await daemon.settled()
+    const signal_id = await drained()
+    tell({ attached: false, session_id: null, turn: 'unknown', turn_seq: 0, returning_session_id: 'run-2' })
+    await daemon.settled()
+    await hub.call('signals', 'inbox', { to: 'bob', limit: 1 })
+    expect((await read(signal_id)).status).not.toBe('acked')
+  })
 })
 
-async function reportGone(session_id: string): Promise<void> {
-  const gone = { attached: false, session_id: null, turn: 'unknown', turn_seq: 0 } as const
-  const surface = { ...gone, returning_session_id: session_id }
-  daemon.send({ type: 'heartbeat', seq: (seq += 1), surface })
+test('a session whose process was replaced under its daemon gives back what it had drained', async () => {
+  const here = { attached: true, session_id: 'run-1', turn_seq: 1 } as const
+  tell({ ...here, turn: 'busy', instance_id: 'server-1' })
   await daemon.settled()
+  const signal_id = await drained()
+  tell({ ...here, turn: 'unknown', instance_id: 'server-1' })
+  tell({ ...here, turn: 'idle', instance_id: 'server-2' })
+  await daemon.settled()
+  await hub.call('signals', 'inbox', { to: 'bob', limit: 1 })
+  expect(await read(signal_id)).toMatchObject({ stages: { confirmed_at: null } })
+  expect((await read(signal_id)).status).not.toBe('acked')
+})
+
+function tell(surface: SurfaceFacts): void {
+  daemon.send({ type: 'heartbeat', seq: (seq += 1), surface })
 }

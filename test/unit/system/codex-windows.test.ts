@@ -66,6 +66,16 @@ test.runIf(ON_LINUX)('a window that is opened later is found at the next search'
   expect(windows.isOpen()).toBe(true)
 })
 
+test.runIf(ON_LINUX)('a window that was just opened is found at once by whoever knows of it', () => {
+  const proc = procOf()
+  const windows = codexWindows(CODEX_HOME, { proc, clock: fakeClock() })
+  expect(windows.isOpen()).toBe(false)
+  addProcess(proc, 7, {})
+  expect(windows.isOpen()).toBe(false)
+  expect(windows.isOpen(true)).toBe(true)
+  expect(windows.isOpen()).toBe(true)
+})
+
 test('a window is assumed where the system does not report processes', () => {
   expect(codexWindows(CODEX_HOME, { proc: '/nowhere', clock: fakeClock() }).isOpen()).toBe(true)
 })

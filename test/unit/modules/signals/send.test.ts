@@ -300,6 +300,12 @@ describe('the route of a receipt', () => {
         void world.registrations.heartbeat(world.join('bob', 'daemon'), facts(null, 'unknown', 0, false)),
     ],
     [
+      'surface_absent',
+      'no window shows the session',
+      async (world: SignalWorld): Promise<void> =>
+        void world.registrations.heartbeat(world.join('bob', 'daemon'), { ...facts('run-1'), window: false }),
+    ],
+    [
       'daemon_down',
       'the daemon left',
       async (world: SignalWorld) => {
