@@ -25,7 +25,8 @@ export async function takeAndShow(
   if (drained.drain_id === null) return drained
   try {
     await hub.call('signals', 'pending', { confirm: drained.drain_id, peek: true, limit: 1 })
-    out.note(`Taken from the queue of ${whose}: ${count(drained.signals.length, 'signal')}.`)
+    const queue = whose === 'you' ? 'your queue' : `the queue of ${whose}`
+    out.note(`Taken from ${queue}: ${count(drained.signals.length, 'signal')}.`)
   } catch (error) {
     // stdout has its one document; with --json, too, this is for stderr.
     await cli.output(false).problem(error)
