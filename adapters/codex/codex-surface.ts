@@ -8,7 +8,7 @@
  */
 import { AppServerError, OVERLOADED, type AppServer } from './app-server.ts'
 import { bellQueue } from './bell-queue.ts'
-import { ThreadAnswer, type Notification, type Thread } from './protocol.ts'
+import { hasDrained, isOf, ThreadAnswer, type Notification, type Thread } from './protocol.ts'
 import { goesOver, isPersons, told, type ToldThread, type ToldThreads } from './thread-choice.ts'
 import { searchThread, type Found, type Place } from './thread-search.ts'
 import { threadWindow, type HasWindow } from './thread-window.ts'
@@ -36,7 +36,6 @@ import { statusReporter } from '../status-reporter.ts'
 import { DEFERRED, UNAVAILABLE, pushStatus } from '../surface-words.ts'
 import type { ClientProcess, ThreadNews } from '../../src/contracts/codex.ts'
 import type { Doorbell } from '../../src/contracts/doorbell.ts'
-import { isDrain } from '../../src/contracts/drain.ts'
 import type { RingResult } from '../../src/contracts/control.ts'
 import type { DoorbellId, Identity, InstanceId } from '../../src/contracts/ids.ts'
 import { LIMITS } from '../../src/contracts/limits.ts'
@@ -459,7 +458,7 @@ export function codexSurface({
       if (notification.method === 'thread/closed' && state.queued.length > 0) takeBackAnswered()
       move(notified(state, notification, identity))
       if (notification.method === 'thread/status/changed') subscribe()
-      if (drained(notification)) {
+      if (hasDrained(notification)) {
         move(toolsCame(state))
         if (state.queued.length > 0) takeBackAnswered()
       }
@@ -492,15 +491,4 @@ export function codexSurface({
     if (news.event === 'SessionEnd' || (news.event === 'Drain' && state.queued.length > 0)) takeBackAnswered()
     move(hooked(state, news))
   }
-}
-
-function isOf(thread_id: string | null, { method, params }: Notification): boolean {
-  return method !== 'thread/started' && params.threadId === thread_id
-}
-
-/** One that failed has taken nothing. */
-function drained({ method, params }: Notification): boolean {
-  if (method !== 'item/completed') return false
-  const { type, tool = '', arguments: args, status } = params.item
-  return type === 'mcpToolCall' && isDrain(tool, args) && status !== 'failed'
 }

@@ -4,6 +4,7 @@
  * --experimental`. Whatever is not read here may change.
  */
 import * as z from 'zod'
+import { isDrain } from '../../src/contracts/drain.ts'
 
 /** `active` is a running turn, or one that waits for an approval. */
 const ThreadStatus = z.looseObject({
@@ -95,3 +96,15 @@ export const ThreadStory = z.looseObject({
 export const LoadedThreads = z.looseObject({ data: z.array(z.string()) })
 export const QueuedSubmission = z.looseObject({ id: z.string(), clientUserMessageId: z.string().nullable() })
 export const QueueList = z.looseObject({ data: z.array(QueuedSubmission) })
+
+/** It is about this thread, and not its beginning. */
+export function isOf(thread_id: string | null, { method, params }: Notification): boolean {
+  return method !== 'thread/started' && params.threadId === thread_id
+}
+
+/** A drain has ended. One that failed has taken nothing. */
+export function hasDrained({ method, params }: Notification): boolean {
+  if (method !== 'item/completed') return false
+  const { type, tool = '', arguments: args, status } = params.item
+  return type === 'mcpToolCall' && isDrain(tool, args) && status !== 'failed'
+}

@@ -17,6 +17,8 @@ interface Acks {
   refused: number
   replays: number
   completed: boolean
+  /** A reply was found on disk. It may be over and forgotten before its signal is, where the clock was set back. */
+  replied: boolean
 }
 
 export class Replies {
@@ -50,8 +52,9 @@ export class Replies {
     const acks = this.of(signal_id)
     acks.completed = true
     if (isRefused(acks)) throw new Violation(REFUSED, signal_id)
-    if (replyTo(this.ledger.signals.get(signal_id)) !== null && !this.isOnDisk(signal_id))
-      throw new Violation(TOGETHER, `${signal_id} is completed and has no reply`)
+    if (replyTo(this.ledger.signals.get(signal_id)) === null) return
+    if (!this.isOnDisk(signal_id)) throw new Violation(TOGETHER, `${signal_id} is completed and has no reply`)
+    acks.replied = true
   }
 
   /** One reply, as an agent received it or as the store has it. */
@@ -76,7 +79,8 @@ export class Replies {
     if (replyTo(this.ledger.signals.get(signal_id)) === null) return
     const replies = await this.to(store, signal_id)
     for (const reply of replies) this.check(reply)
-    if (status === 'completed' && replies.length === 0)
+    acks.replied ||= replies.length > 0
+    if (status === 'completed' && !acks.replied)
       throw new Violation(TOGETHER, `${signal_id} is completed and has no reply`)
     if (replies.length > 1 + acks.replays)
       throw new Violation('one reply for each life of a signal', `${signal_id}: ${replies.length}`)
@@ -88,7 +92,10 @@ export class Replies {
   }
 
   private of(signal_id: string): Acks {
-    const acks = this.acks.get(signal_id) ?? { sent: 0, refused: 0, replays: 0, completed: false }
+    const acks = this.acks.get(signal_id) ?? {
+      ...{ sent: 0, refused: 0, replays: 0 },
+      ...{ completed: false, replied: false },
+    }
     this.acks.set(signal_id, acks)
     return acks
   }

@@ -105,7 +105,10 @@ function errorIn(bug: unknown): Error {
 }
 
 function judged(line: string): string {
-  const value: unknown = JSON.parse(line)
+  // An id is answered as it was written, also one that JavaScript reads as infinite.
+  const value: unknown = JSON.parse(line, (_, part: unknown) =>
+    Math.abs(part as number) === Infinity ? 0 : part,
+  )
   if (RpcRequest.safeParse(value).success) return 'asked'
   const answer = RpcResponse.safeParse(value)
   insist(answer.success, () => `no JSON-RPC: ${line.slice(0, 200)}`)
