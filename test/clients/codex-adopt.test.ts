@@ -10,6 +10,7 @@ import { PERSONA, type ClientWorld } from '../support/client-world.ts'
 import { CODEX_TOOLS, codexProgram, openCodexWorld } from '../support/codex-world.ts'
 import { expectOneBellPerTurn } from '../support/conversation.ts'
 import { eventually } from '../support/eventually.ts'
+import type { Shown } from '../support/model-server.ts'
 import { plainCodex, say, wire } from '../support/plain-codex.ts'
 import { scenesOf } from '../support/scene.ts'
 import type { Terminal } from '../support/terminal.ts'
@@ -59,9 +60,16 @@ describe('A plain Codex', () => {
     const world = await open()
     await wire(world, { persona: PERSONA })
     const terminal = await plainCodex(world)
-    world.model.next(/look by yourself/, world.drain)
     const missed = await world.send('before it was known')
-    await say(terminal, 'look by yourself')
+    // Codex asks its model before its MCP servers have started, and then does not know the tool.
+    const offers = ({ tools }: Shown) => tools.includes(world.tools.drain)
+    world.model.always(/look by yourself/, (shown) => (offers(shown) ? world.drain : { text: 'Not yet.' }))
+    const asked = () =>
+      world.model.shown.filter(({ role, fresh }) => role === 'main' && /look by yourself/.test(fresh))
+    for (let turn = 0; !asked().some(offers); turn += 1) {
+      await say(terminal, 'look by yourself')
+      await eventually('the model is asked', () => asked()[turn])
+    }
     await world.settled([missed])
     await world.settled([await world.send('after')])
     expect(world.bells()).toHaveLength(1)
