@@ -282,7 +282,7 @@ export function opencodeSurface(deps: OpencodeSurfaceDeps): OpencodeSurface {
     },
 
     told(event) {
-      // Where nobody is there, it was the shim that refused.
+      // Without a person at the window, the shim itself refused.
       if (isRefusal(event) && !mayRedo()) return
       move(told(state, event, identity))
     },

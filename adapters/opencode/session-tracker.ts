@@ -233,7 +233,7 @@ function partStored(state: TrackedSession, part: Part, identity: Identity): Trac
   return { ...state, handed, standing: [...state.standing, { message_id, doorbell_id }] }
 }
 
-/** Somebody denied what a session asked for. */
+/** A request for permission, or a question, was denied. */
 export function isRefusal(event: Event): boolean {
   if (event.type === 'permission.replied') return event.properties.reply === 'reject'
   return event.type === 'question.rejected'

@@ -64,7 +64,7 @@ export function isInterrupted({ turn, last }: TrackedPane): boolean {
   return turn !== 'busy' && last?.interrupted === true
 }
 
-/** The pane was not shown: what stands in it now nobody knows. A bell that its client has is there still. */
+/** The pane was not shown, so its content is unknown. A bell that its client has not answered stays. */
 export function adrift(state: TrackedPane): TrackedPane {
   return { ...state, turn: 'unknown', last: null, rung: state.rung?.begun === true ? null : state.rung }
 }

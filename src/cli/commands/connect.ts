@@ -137,7 +137,7 @@ async function runConnect(invocation: Invocation, client: ClientKind, options: O
   )
 }
 
-/** Refuses a name that nobody has made, close to one that exists. Another new name is allowed. */
+/** Refuses an unknown name that is close to a known one. Other new names are allowed. */
 async function isKnown(invocation: Invocation, persona: string, client: ClientKind): Promise<boolean> {
   if (invocation.config().personas[persona] !== undefined) return true
   const known = await knownPersonas(invocation)

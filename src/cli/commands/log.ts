@@ -75,7 +75,7 @@ export function registerLog(program: Command, cli: Cli): void {
   })
 }
 
-/** Nothing is to be told of a name that nobody has, nor had: it is mistyped. */
+/** Refuses a name that no persona has or had. */
 async function refuseUnknown({ hub }: Invocation, persona: string): Promise<void> {
   await hub().ask('personas', 'get', { identity: persona }, z.unknown())
 }

@@ -103,7 +103,7 @@ interface Show {
   close(): void
 }
 
-/** Until it is asked to stop, or there is nothing left to show: somebody has called `turnbell down`. */
+/** Ends when `up` is asked to stop, or after `turnbell down` has stopped everything. */
 async function keepShowing(
   invocation: Invocation,
   fleet: Fleet,

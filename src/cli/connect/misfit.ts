@@ -13,7 +13,7 @@ export function otherProject(settings: PersonaSettings | undefined, project: str
   return is_outside ? settings.project : null
 }
 
-/** By what the persona's daemon reaches its agent, where that is not the client. With `mcp` it waits for whoever attaches. */
+/** The persona's surface where it is not this client. With `mcp` any client may attach. */
 export function otherSurface(settings: PersonaSettings | undefined, client: ClientKind): string | null {
   if (settings === undefined) return null
   if (settings.acp !== undefined) return 'the Agent Client Protocol'

@@ -28,8 +28,8 @@ export interface AckOutcome {
   /** Answers that are stored for the persona in `reply_to`, under `reply_id`. */
   replied: { signal_id: SignalId; to: Identity; reply_id: SignalId }[]
   /**
-   * Signals of this ack that nobody was sent an answer to, with the reason: `no_reply_to`, `reply_to_self` for a person
-   * who acks what waits for their own answer, or the code with which the persona in `reply_to` was refused. The result is kept with the signal: `signals read`.
+   * Signals of this ack without a reply, with the reason: `no_reply_to`, `reply_to_self` where the operator acks a signal
+   * whose reply goes to the operator, or the code with which `reply_to` was refused. `signals read` shows the result.
    */
   not_replied: { signal_id: SignalId; reason: string }[]
 }

@@ -79,11 +79,7 @@ describe('heartbeats', () => {
   })
 
   test('of a restarted daemon name the session of before until it is back', async () => {
-    const clock = fakeClock()
-    const memory = await memoryOfSession('session-1')
-    const world = await daemonWorld({ daemon: { clock, memory } })
-    await world.daemon.start()
-    await world.connected()
+    const { world } = await restartedDaemon('session-1')
     const shim = await world.shim({ session_id: null, turn: 'unknown' })
     await shim.report()
     await eventually('the attachment', async () => (await world.askStatus()).surface.attached)
@@ -96,11 +92,7 @@ describe('heartbeats', () => {
   })
 
   test('of a restarted daemon say after session_return_ms that nobody came back', async () => {
-    const clock = fakeClock()
-    const memory = await memoryOfSession('session-1')
-    const world = await daemonWorld({ daemon: { clock, memory } })
-    await world.daemon.start()
-    await world.connected()
+    const { clock, world } = await restartedDaemon('session-1')
     const last = () => world.hub.framesOf('heartbeat').at(-1)?.surface
     await eventually('the first', () => last() !== undefined)
     await clock.advance(LIMITS.session_return_ms - 1)
@@ -398,6 +390,15 @@ describe('a bug in a step', () => {
     expect(bugs).toEqual([bug])
   })
 })
+
+/** A daemon that goes on with the state of one to which this session was attached. */
+async function restartedDaemon(session_id: string) {
+  const clock = fakeClock()
+  const world = await daemonWorld({ daemon: { clock, memory: await memoryOfSession(session_id) } })
+  await world.daemon.start()
+  await world.connected()
+  return { clock, world }
+}
 
 /** The state file that a daemon leaves to which this session was attached. */
 async function memoryOfSession(session_id: string): Promise<MemoryFile> {
