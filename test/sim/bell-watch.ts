@@ -19,6 +19,7 @@ const OWED_MS = 2 * LIMITS.emit_check_ms + 1_000
 
 export interface BellWorld {
   timeline: { now: number; happened: number }
+  wall: { sets: number }
   /** Whether the client of a session has a bell that no turn has begun with. */
   holdsBell(identity: string, session_id: string | null): boolean
 }
@@ -208,6 +209,7 @@ export class BellWatch {
     Object.assign(heard, { asked_for: 0, news: true, returned: false, owed: null })
     heard.last = {
       ...{ doorbell_id: bell.doorbell_id, signal_id: bell.signal_id, at: now },
+      clock_sets: this.world.wall.sets,
       ...{ session_id, turn, turn_max: turn },
       ...{ accepted: taken ? true : null, drained: 'no', news_since: false, lost_before },
       ...{ ended_at: null, reminders: reminds ? own.reminders + 1 : 0 },
@@ -276,7 +278,13 @@ export class BellWatch {
     const before = this.latest.get(daemon.identity)
     if (before === undefined) return { accepted }
     // What no surface has answered yet may have arrived.
-    const again = (bell: Rung): Rung => ({ ...bell, accepted: bell.accepted ?? true })
+    const again = (bell: Rung): Rung => {
+      const accepted = bell.accepted ?? true
+      if (bell.clock_sets === this.world.wall.sets) return { ...bell, accepted }
+      // The file has the times of the wall clock, which was set since: the bell may look as old as can be.
+      const ended_at = bell.ended_at === null ? null : -Infinity
+      return { ...bell, accepted, at: -Infinity, ended_at }
+    }
     const rung = new Map([...before.rung].map(([session_id, bell]) => [session_id, again(bell)]))
     const last = before.last && (rung.get(before.last.session_id) ?? null)
     const waited = before.waiting ?? before.waited

@@ -9,6 +9,8 @@ export interface Rung {
   /** The last turn of which nobody can say that it was another: one that a shim only just found is as good as the bell's. */
   turn_max: number
   at: number
+  /** How often a clock had been set when it left. */
+  clock_sets: number
   /** Null until the surface has answered. */
   accepted: boolean | null
   /** `late`: only by drains that had taken what they took before it left, it seems. They may not have been for it. */

@@ -141,6 +141,7 @@ export class Host {
   /** This process reads another time than the others, as on a machine of its own. */
   setClock(by_ms: number): void {
     this.clock_offset_ms += by_ms
+    this.world.wall.sets += 1
   }
 
   private monotonic(): number {

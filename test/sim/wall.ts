@@ -1,5 +1,7 @@
 /** The clock on the wall, by which every process of the machine tells the time. Somebody sets it: hours ahead, hours back. */
 export class Wall {
+  /** How often a clock was set: this one, or that of a single process. */
+  sets = 0
   private readonly timeline: { now: number }
   /** How far ahead of simulated time it has been, from when on. */
   private readonly settings = [{ at: -Infinity, ahead_ms: 0 }]
@@ -15,6 +17,7 @@ export class Wall {
   }
 
   set(by_ms: number): void {
+    this.sets += 1
     this.settings.push({ at: this.timeline.now, ahead_ms: this.ahead() + by_ms })
   }
 

@@ -215,7 +215,8 @@ export class World implements HubWorld, SurfaceWorld {
   startRival(identity: string): void {
     const former = this.daemons.get(identity)
     if (former !== undefined) this.rivals.push(former.host)
-    const host = new Host(`daemon of ${identity} #${this.timeline.happened}`, this)
+    const name = `daemon of ${identity} #${this.timeline.happened}`
+    const host = new Host(name, this, former?.host.clockOffset ?? 0)
     const again = () => this.daemons.get(identity)?.host === host && !this.operator.keepsAway(identity)
     host.onEnd(() => this.restartLater(() => again() && this.startDaemon(identity)))
     startDaemon(host, identity, this).then(
