@@ -120,22 +120,28 @@ async function newest(
   }
 }
 
-/** With --json one document a line. */
+/** With --json one document a line. The first look prints as much as `log` does, the others what is new in their page. */
 async function followLog(
   { cli, json, ...rest }: Invocation,
   look: (limit: number) => Promise<LogEntry[]>,
   limit: number,
 ): Promise<void> {
-  const stages = new Map<string, string>()
-  let first = true
+  const page = LIMITS.inbox_limit_max
+  let stages: Map<string, string> | null = null
+  // Where finished signals are removed, the page reaches back to signals that are older than all of a page before.
+  let oldest_seq = 0
   await follow({ cli, json, ...rest }, async () => {
-    const entries = await look(first ? limit : LIMITS.inbox_limit_max)
-    for (const entry of entries) {
-      if (stages.get(entry.signal_id) === entry.stage) continue
-      stages.set(entry.signal_id, entry.stage)
+    // The first look also records the stages of older signals, so that a later page does not print them as new.
+    const entries = await look(stages === null ? Math.max(limit, page) : page)
+    const before = stages
+    const changed = entries.filter(({ signal_id, seq, stage }) => {
+      const known = before?.get(signal_id)
+      return known === undefined ? seq >= oldest_seq : known !== stage
+    })
+    if (entries.length >= page) oldest_seq = Math.max(oldest_seq, entries[0]?.seq ?? 0)
+    stages = new Map(entries.map(({ signal_id, stage }) => [signal_id, stage]))
+    for (const entry of before === null ? entries.slice(-limit) : changed)
       await write(cli.stdout, `${json ? JSON.stringify(entry) : lineOf(entry)}\n`)
-    }
-    first = false
   })
 }
 

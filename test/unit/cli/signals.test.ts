@@ -3,6 +3,7 @@ import path from 'node:path'
 import { PassThrough, Writable } from 'node:stream'
 import { afterEach, describe, expect, test, vi } from 'vitest'
 import type { Cli } from '../../../src/cli/cli.ts'
+import type { LogEntry } from '../../../src/cli/commands/log.ts'
 import type { Problem } from '../../../src/contracts/errors.ts'
 import { TurnbellError } from '../../../src/contracts/errors.ts'
 import { LIMITS } from '../../../src/contracts/limits.ts'
@@ -28,6 +29,16 @@ const SIGNAL = {
   priority: 3,
   created_at: '2026-01-01T00:00:00.000Z',
   deliveries: 1,
+}
+
+/** For a command that follows: `end` asks it to end, as Ctrl-C does. */
+function endable(): { ending: Pick<Cli, 'onTermination'>; end: () => void } {
+  let ask = () => {}
+  const onTermination: Cli['onTermination'] = (call) => {
+    ask = () => call('SIGINT')
+    return () => {}
+  }
+  return { ending: { onTermination }, end: () => ask() }
 }
 
 describe('send', () => {
@@ -446,19 +457,12 @@ describe('inbox', () => {
   })
 
   test('prints each once while it follows, over a restart of the hub', async () => {
-    let end = () => {}
+    const { ending, end } = endable()
     let looks = 0
     const later = { ...MAIL, signal_id: '01JZ0000000000000000000009', payload: 'later' }
-    const clock = eagerClock()
     const turnbell = testCli({
       home: temporaryDirectory(),
-      overrides: {
-        clock,
-        onTermination(call) {
-          end = () => call('SIGINT')
-          return () => {}
-        },
-      },
+      overrides: { clock: eagerClock(), ...ending },
       hub: {
         'signals.pending': () => {
           looks += 1
@@ -493,12 +497,14 @@ describe('cancel and log', () => {
     expect(refused.json<Problem>().code).toBe('signal_taken')
   })
 
+  /** A day for each signal. */
+  const timeOf = (seq: number) => new Date(Date.UTC(2026, 0, seq)).toISOString()
   const view = (seq: number, status: string, more: object = {}) => ({
-    ...{ signal_id: `01JZ00000000000000000000${String(seq).padStart(2, '0')}`, seq, to: 'ada', from: 'bob' },
+    ...{ signal_id: `01JZ0000000000000000${String(seq).padStart(6, '0')}`, seq, to: 'ada', from: 'bob' },
     ...{ origin: 'agent', intent: 'review', payload: 'secret', priority: 3, status, deliveries: 0 },
     expires_at: '2026-01-03T00:00:00.000Z',
     stages: {
-      ...{ created_at: `2026-01-0${seq}T00:00:00.000Z`, pushed_at: null, rung_at: null, seen_at: null },
+      ...{ created_at: timeOf(seq), pushed_at: null, rung_at: null, seen_at: null },
       ...{ drained_at: null, confirmed_at: null, completed_at: null, ...more },
     },
   })
@@ -525,6 +531,46 @@ describe('cancel and log', () => {
       { from: 'ada', limit: 50 },
     ])
     expect(await turnbell.run('log', '--since', 'yesterday')).toBe(64)
+  })
+
+  /** Runs `log -f` over these histories, one a look, and returns the signals and stages that it printed. */
+  async function followed(histories: ReturnType<typeof view>[][], ...words: string[]) {
+    const { ending, end } = endable()
+    const turnbell = testCli({
+      home: temporaryDirectory(),
+      overrides: { clock: eagerClock(), ...ending },
+      hub: {
+        'signals.inbox': ({ limit }) => {
+          const newest = [...(histories.shift() ?? [])].sort((one, other) => other.seq - one.seq)
+          if (histories.length === 0) end()
+          return { signals: newest.slice(0, limit as number), next: null }
+        },
+      },
+    })
+    expect(await turnbell.run('log', '-f', '--json', ...words)).toBe(0)
+    const lines = turnbell.stdout().trim().split('\n')
+    return lines.map((line) => JSON.parse(line) as LogEntry).map(({ seq, stage }) => `${seq} ${stage}`)
+  }
+  const views = (from: number, to: number) =>
+    Array.from({ length: to - from + 1 }, (_, at) => view(from + at, 'pending'))
+
+  test('log -f prints no older signals at later looks than at the first one', async () => {
+    const first = views(1, 20)
+    const second = [...first.slice(0, 4), view(5, 'cancelled'), ...first.slice(5), ...views(21, 21)]
+    expect(await followed([first, second, second], '--limit', '2')).toEqual([
+      ...['19 pending', '20 pending'],
+      ...['5 cancelled', '21 pending'],
+    ])
+  })
+
+  test('log -f prints none that come into its page again because others were removed', async () => {
+    const page = LIMITS.inbox_limit_max
+    const all = views(1, page + 5)
+    const without = [...all.slice(0, -5), ...views(page + 6, page + 6)]
+    expect(await followed([all, without], '--limit', '1')).toEqual([
+      `${page + 5} pending`,
+      `${page + 6} pending`,
+    ])
   })
 })
 
