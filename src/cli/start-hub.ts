@@ -1,4 +1,4 @@
-/** A hub that a command starts beside itself, and what whoever called it is told. */
+/** Starts a hub in the background and prints how to stop it. */
 import fs from 'node:fs'
 import { startHubInBackground } from '../system/background.ts'
 import { resolveHome } from '../system/home.ts'

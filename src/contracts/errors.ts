@@ -31,7 +31,9 @@ export type Problem = z.infer<typeof Problem>
 
 /**
  * The only converter. The title is the one of the catalogue, except for `usage_invalid`: every such error is a
- * mistake of its own in a command line, so its detail is also its title. `instance` is the id under which the caller logs the error. */
+ * mistake of its own in a command line, so its detail is also its title. `instance` is the id under which the caller logs
+ * the error.
+ */
 export function toProblem(error: unknown, instance: string): Problem {
   const known = error instanceof TurnbellError
   const code: ErrorCode = known ? error.code : 'internal'

@@ -290,6 +290,8 @@ export const LIMITS = {
   lost_rings_max: 3,
   /** A surface that says so long that it knows nothing of its turn gets no doorbells through. */
   turn_unknown_max_ms: 300_000,
+  /** Delivery counts as degraded once an idle surface has held a doorbell this long without a turn. */
+  bell_held_max_ms: 300_000,
   /** More are not counted: the wait has reached its longest by then. */
   lost_rings_counted_max: 30,
   /** A peek answers at most this many signals; `total` counts the rest. Fits frame_bytes_max. */
@@ -337,7 +339,6 @@ export const LIMITS = {
   ...MEMORY_LIMITS,
 
   // Command line
-  /** A command waits this long for the hub's answer; a drain of a full queue fits easily. */
   /** Of one run of `notify.command`. */
   notify_timeout_ms: 10_000,
   notify_output_bytes_max: 4 * 1024,
@@ -352,6 +353,7 @@ export const LIMITS = {
   wait_poll_ms: 500,
   /** How long `send` waits for the first byte of a pipe that it was not told to read. */
   piped_text_ms: 1_000,
+  /** A command waits this long for the hub's answer; a drain of a full queue fits easily. */
   hub_answer_ms: 30_000,
   /** Or so long, where it is told to. Without the head of an answer `fetch` itself gives up after 300 s. */
   hub_answer_ms_max: 240_000,

@@ -93,8 +93,7 @@ export interface History {
   take: boolean
   bell: Bell | null
   /**
-   * The last bell of which nobody knows whether its prompt was consumed. The surface is asked about it before another
-   * bell leaves.
+   * The last bell whose prompt may not have been consumed. The surface is asked about it before the next bell is sent.
    */
   unseen: UnseenBell | null
   /** The question to the surface that is under way. */
@@ -211,8 +210,15 @@ export function deliveryReasonOf(history: History, now: number): DeliveryReason 
   const broke = bell?.outcome === 'failed' && pending.total > 0
   const { unknown_since } = surface
   const unread = unknown_since !== null && now - unknown_since >= LIMITS.turn_unknown_max_ms
-  if (broke || unread || lost_rings >= LIMITS.lost_rings_max) return 'surface_failed'
+  if (broke || unread || isStuck(history, now) || lost_rings >= LIMITS.lost_rings_max) return 'surface_failed'
   return ignored ? 'not_drained' : null
+}
+
+/** Something waits behind a bell that the idle surface still holds, or of which it gives no answer. */
+function isStuck({ surface, pending, held_at, last_rung_at }: History, now: number): boolean {
+  const { idle_since } = surface
+  if (pending.total === 0 || held_at === null || last_rung_at === null || idle_since === null) return false
+  return now - Math.max(last_rung_at, idle_since) >= LIMITS.bell_held_max_ms
 }
 
 /** The newest signal that a bell was for: what is newer has not rung with it. */

@@ -65,7 +65,7 @@ export interface MemoryFile {
 export interface MemoryKeeper {
   /** With monotonic times; null where there is none, or none that can be read. */
   read(): DaemonMemory | null
-  /** Writes if something has changed. Called before the effects of a step are performed: a bell is remembered first. */
+  /** Writes if something has changed since the last write that worked. Called before the effects of a step are performed: a bell is remembered first. */
   keep(context: Context): void
   /** The file may be gone: writes it with the next call of `keep`. */
   forgetWritten(): void
@@ -89,10 +89,10 @@ export function createMemoryKeeper(
     },
     keep(context) {
       if (file === null || (written !== null && isSame(written, context))) return
-      written = keptOf(context)
       const by = to_wall_ms()
       try {
         file.write(`${JSON.stringify(shifted(memoryOf(context), (at) => Math.round(at + by)))}\n`)
+        written = keptOf(context)
         failed = false
       } catch (error) {
         // A full disk must not stop the daemon; it is told once.

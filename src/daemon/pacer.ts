@@ -96,8 +96,8 @@ function reminder({ rerings, rules, surface }: History, bell: Bell, now: number)
 }
 
 /**
- * No time alone makes a bell lost: while its prompt is stored, queued or shown no other leaves, whatever turns have
- * ended and whatever a drain has answered.
+ * Elapsed time alone never makes a bell lost: while its prompt is stored, queued or shown, no other bell is sent, whatever
+ * turns have ended and whatever a drain has answered.
  */
 function outstanding(history: History, now: number): Decision | null {
   const { surface, take, held_at, probe_id, rules } = history

@@ -334,10 +334,14 @@ export function createDaemon(options: DaemonOptions): Daemon {
       onMismatch: (asked) => countError('ipc_auth_failed', `control.sock was asked about ${asked}`),
       onBug: (error, instance) => log.error({ err: error, instance }, 'a control verb broke'),
     })
-    listeners = [await options.sockets.listen({ directory, path: control_socket }, () => control)]
-    listeners.push(
-      await options.sockets.listen({ directory, path: surface_socket }, (peer) => surface.handlersFor(peer)),
-    )
+    const first = await options.sockets.listen({ directory, path: control_socket }, () => control)
+    try {
+      const surfaces = { directory, path: surface_socket }
+      listeners = [first, await options.sockets.listen(surfaces, (peer) => surface.handlersFor(peer))]
+    } catch (error) {
+      await first.close()
+      throw error
+    }
   }
 
   /** Something removed the sockets, as a cleaner of temporary files does: nobody else could reach this daemon. */

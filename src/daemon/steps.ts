@@ -33,7 +33,7 @@ export const attempt: Step = ({ link }) => ({
   effects: [{ type: 'connect' }],
 })
 
-/** What failed while it was away says nothing about it now. An attempt that runs is let run. */
+/** Failures while the hub was away do not count. A running attempt is not cancelled. */
 export const hubBack: Step<'HUB_BACK'> = ({ link: { retry_at } }, { now, random }) => {
   const soon = now + Math.round(random * LIMITS.hub_back_spread_ms)
   return { change: { link: { failures: 0, retry_at: retry_at === null ? null : Math.min(retry_at, soon) } } }

@@ -156,7 +156,7 @@ function interruptedSince(
 
 /**
  * What the surface answered to the question whether it still holds the last bell. Its status was taken in as a report
- * before; `holds` is null where it gave no answer, which says nothing.
+ * before; `holds` is null if it gave no answer, which changes nothing.
  */
 export function probed(history: History, probe_id: string, holds: boolean | null, now: number): History {
   if (history.probe_id !== probe_id) return history

@@ -67,10 +67,10 @@ export function machineWorld(rules: Partial<PacerRules> = {}, left?: Left) {
     errors: [] as string[],
     /** False holds the answers to peeks back. */
     hubAnswers: true,
-    /** What the surface says to a bell; null keeps it waiting. */
     /** Whether the surface holds a bell when it is asked; `null` gives no answer, `late` none before `probeAnswers`. */
     surfaceHolds: false as boolean | null | 'late',
     probes: [] as string[],
+    /** What the surface says to a bell; null keeps it waiting. */
     surfaceAnswers: { accepted: true, proof: 'sent' } as { accepted: boolean; proof: Proof } | null,
 
     get now() {

@@ -40,7 +40,7 @@ export function registerUninstall(program: Command, cli: Cli): void {
   })
 }
 
-/** What is removed for good is only removed by somebody who said so. */
+/** `--purge` requires a confirmation or `--yes`. */
 async function isWanted(invocation: Invocation, purge: boolean): Promise<boolean> {
   const { cli, home, out, json } = invocation
   const windows = await openWindows(invocation, personasOfHome(invocation))

@@ -1,4 +1,4 @@
-/** Which personas there are, for whoever named one that is not among them. */
+/** Known personas, for messages about an unknown name. */
 import { TurnbellError } from '../../contracts/errors.ts'
 import { nearest } from '../../contracts/names.ts'
 import type { Invocation } from '../cli.ts'
@@ -20,7 +20,7 @@ export function orMeant(persona: string, known: readonly string[]): string {
   return meant === null ? '' : `; did you mean ${meant}?`
 }
 
-/** For what goes on with a name that nobody has made, which may be on purpose. */
+/** Note for a name that does not exist yet and may be intended. */
 export function notMade(persona: string, known: readonly string[]): string {
   return `There is no persona ${persona} yet${orMeant(persona, known) || '.'}`
 }

@@ -1,4 +1,4 @@
-/** What a removal of personas leaves behind: signals that nobody takes any more, and clients that act for nobody. */
+/** Consequences of removing personas: undelivered signals, and clients that are still wired to them. */
 import { TurnbellError } from '../../contracts/errors.ts'
 import * as z from 'zod'
 import { PersonaOverview } from '../../contracts/registry.ts'

@@ -105,7 +105,7 @@ function removeSockets(invocation: Invocation, personas: readonly string[]): str
 
 const isEmpty = (directory: string) => fs.existsSync(directory) && fs.readdirSync(directory).length === 0
 
-/** What turnbell makes in a home. Anything else is somebody's: a wrong --home must not cost them their files. */
+/** Entries that turnbell creates in a home. Other files are kept, in case --home is wrong. */
 const OWN: readonly string[] = [
   ...['config.yaml', 'secrets', 'hub', 'logs', 'run', 'spool', 'services', 'backups'],
   ...['connections', 'connections.lock'],

@@ -68,7 +68,7 @@ export interface Ways {
   inMain: (path: string) => string
 }
 
-/** Paths below the root as they are called there. Clients tell their agents whole ones, which are others elsewhere. */
+/** Paths relative to the root. Agents pass absolute paths, which differ between machines. */
 export function fromRoot<T extends Paths>(root: string | undefined, said: T, ways: Ways): T {
   if (root === undefined) return said
   const below = (path: string) => {

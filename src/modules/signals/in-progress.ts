@@ -67,7 +67,10 @@ export function createInProgress(
       answered
         .then((how) => finish(signal_ids, how))
         .catch((err: unknown) =>
-          log.error({ err, identity }, 'signals in progress will be told to one more session'),
+          log.error(
+            { err, identity },
+            'the notice of signals in progress could not be recorded; the next session gets it again',
+          ),
         )
       return {
         in_progress: untold.slice(0, LIMITS.in_progress_shown_max),

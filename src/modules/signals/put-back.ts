@@ -57,7 +57,7 @@ export async function replay(
   )
   checkRoom(needs, known)
   const now = timestamp(needs.clock)
-  // What was taken back comes again only if who took it back says so.
+  // A cancelled signal is replayed only for its sender or the operator.
   const wanted = known.filter(({ status, from }) => status !== 'cancelled' || isSenders(caller, from))
   const outcomes = await Promise.all(wanted.map(({ signal_id }) => needs.store.replay(signal_id, now)))
   const replayed = wanted.flatMap(({ signal_id }, place) => (outcomes[place] === true ? [signal_id] : []))

@@ -19,7 +19,7 @@ export interface LogLine {
   row: RecordRow | null
   /** Why it is no record. */
   bad: string | null
-  /** An object that does not say its id; its row has one. */
+  /** An object without an id; its row has one. */
   nameless: RecordBody | null
 }
 

@@ -37,7 +37,7 @@ export interface ProjectRecordOptions {
   newId?: () => string
   /** Reads an id that is not a ULID as the one of `ports/foreign-id.ts`. */
   stable_ids?: boolean
-  /** Files that are set aside for the same reason are one notice with a count. */
+  /** Files that are quarantined for the same reason are one notice with a count. */
   group_notices?: boolean
   /** Only tests bring their own. */
   pause?: (ms: number) => Promise<unknown>

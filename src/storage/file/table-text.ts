@@ -24,7 +24,7 @@ export interface TableLine {
 export interface TableText {
   bytes: Buffer
   lines: Map<string, TableLine>
-  /** Objects that do not say their id; their lines have one. */
+  /** Objects without an id; their lines have one. */
   nameless: RecordBody[]
   left_over: RejectedLine[]
   /** Whether it can stay as it stands there. */

@@ -11,7 +11,7 @@ const Answer = z.object({ structuredContent: z.object({ who: z.string() }) })
 
 /**
  * Requested anew at each handshake. A hub that does not answer within `primer_answer_ms` must not delay the client: then
- * only the name of the persona is in front of the usual text. A persona that does not exist is nobody: its client is told so.
+ * only the name of the persona is in front of the usual text. For an unknown persona the text says so.
  */
 export function ownInstructions(needs: {
   identity: Identity

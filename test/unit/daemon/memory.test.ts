@@ -167,7 +167,7 @@ describe('the memory of a daemon', () => {
     expect(kept.writes).toHaveLength(3)
   })
 
-  test('that cannot be written is told of once, and tried again with the next change', () => {
+  test('that cannot be written is told of once, and written as soon as it can be', () => {
     const onFailed = vi.fn<(error: unknown) => void>()
     let full = true
     const writes: string[] = []
@@ -182,7 +182,6 @@ describe('the memory of a daemon', () => {
     keeper.keep(world.context)
     expect(onFailed).toHaveBeenCalledTimes(1)
     full = false
-    world.turnBegins(true)
     keeper.keep(world.context)
     expect(writes).toHaveLength(1)
   })

@@ -496,10 +496,22 @@ describe('a bell that the surface still holds', () => {
     const world = holding()
     world.pass(3_600_000)
     expect(world.bells).toHaveLength(1)
-    expect(world.probes.length).toBeGreaterThan(100)
     world.surfaceHolds = false
     world.pass(10_000)
     expect(world.bells).toHaveLength(2)
+  })
+
+  test.each([true, null])('counts as failed after bell_held_max_ms, until it is gone (%j)', (holds) => {
+    const world = holding()
+    world.surfaceHolds = holds
+    world.pass(LIMITS.bell_held_max_ms - 1)
+    expect(world.delivery_reason).toBeNull()
+    world.pass(1)
+    expect(world.delivery_reason).toBe('surface_failed')
+    world.surfaceHolds = false
+    world.pass(10_000)
+    expect(world.bells).toHaveLength(2)
+    expect(world.delivery_reason).toBeNull()
   })
 
   test('is not asked about before it could be lost', () => {
