@@ -13,6 +13,7 @@ import {
   bellHanded,
   bellMetadata,
   isRefusal,
+  isRunning,
   lookedUp,
   messagesRead,
   outstanding,
@@ -21,6 +22,7 @@ import {
   told,
   turnPresumed,
   unbound,
+  type StoredBell,
   type TrackedSession,
 } from './session-tracker.ts'
 import { statusReporter } from '../status-reporter.ts'
@@ -87,18 +89,18 @@ export function opencodeSurface(deps: OpencodeSurfaceDeps): OpencodeSurface {
   let rejoin: Timer | null = null
   /** Of several sessions that are looked up the last one counts. */
   let lookups = 0
-  /** The outstanding doorbell, and since when it is. */
-  let held: { doorbell_id: DoorbellId; since_ms: number } | null = null
+  let held: HeldBell | null = null
 
   function status(): SurfaceStatus {
-    const { turn } = answered ? state : { turn: 'unknown' as const }
+    const is_there = answered && state.turn !== 'unknown'
+    const turn = is_there && held?.is_stuck !== true ? state.turn : 'unknown'
     const facts = {
       ...{ ...state, turn, window: state.session === null || hasWindow(), instance_id },
       outstanding_doorbell_id: outstanding(state),
       // Where nobody is there, nobody ends the interruption.
       interrupted: state.interrupted && mayRedo(),
     }
-    return pushStatus('opencode', state.session?.id ?? null, facts, turn !== 'unknown')
+    return pushStatus('opencode', state.session?.id ?? null, facts, is_there)
   }
   const reporter = statusReporter(status)
   const { report, reportChange } = reporter
@@ -107,9 +109,7 @@ export function opencodeSurface(deps: OpencodeSurfaceDeps): OpencodeSurface {
     if (next === state) return
     const before = state
     state = next
-    const doorbell_id = outstanding(next)
-    if (doorbell_id !== (held?.doorbell_id ?? null))
-      held = doorbell_id === null ? null : { doorbell_id, since_ms: clock.monotonic() }
+    held = heldBy(next, held, clock.monotonic())
     const another = before.session?.id !== next.session?.id
     if (another) log.info({ session_id: next.session?.id ?? null }, 'bound to a session')
     if (another || before.session?.directory !== next.session?.directory) keep(next.session)
@@ -140,24 +140,41 @@ export function opencodeSurface(deps: OpencodeSurfaceDeps): OpencodeSurface {
     void ask()
   }
 
+  /** Neither the connection nor the session has changed since. */
+  function isCurrent(to: OpencodeServer, place: Place): boolean {
+    return server === to && state.session?.id === place.id
+  }
+
   /** Ends a doubt whose time is over, or a lack of news, by the server's own word. */
   async function ask(): Promise<void> {
     const [to, asked] = [server, state]
     const place = asked.session
     // Before the first answer a question is under way. The turn that a doubt is about the server may not know yet.
     if (to === null || place === null || !answered || doubting !== null) return
-    const stillThere = () => server === to && state.session?.id === place.id
     try {
       const busy = await to.isBusy(place)
-      if (!stillThere()) return
+      if (!isCurrent(to, place)) return
+      noteBusy(busy)
       if (!busy) await lookForBell(to, place)
-      if (!stillThere()) return
+      if (!isCurrent(to, place)) return
       move(statusAnswered(state, busy, asked))
       if (busy) askAgain()
     } catch (error) {
       log.debug({ err: error }, 'the server did not say whether a turn runs')
-      if (stillThere()) askAgain()
+      if (!isCurrent(to, place)) return
+      held = notIdle(held)
+      askAgain()
     }
+  }
+
+  /**
+   * Starts or resets the idle time of the outstanding doorbell. While the events show a running turn, the answer that the
+   * session is idle may be outdated, so it is ignored.
+   */
+  function noteBusy(busy: boolean): void {
+    if (busy) held = notIdle(held)
+    else if (held !== null && !isRunning(state))
+      held = { ...held, idle_since_ms: held.idle_since_ms ?? clock.monotonic() }
   }
 
   /**
@@ -166,25 +183,43 @@ export function opencodeSurface(deps: OpencodeSurfaceDeps): OpencodeSurface {
    * not busy, and a stored one is deleted first: no later turn can show it beside the next doorbell.
    */
   async function lookForBell(to: OpencodeServer, place: Place): Promise<void> {
-    const doorbell = held
-    if (doorbell === null) return
-    const stillThere = () => server === to && state.session?.id === place.id
+    const doorbell_id = held?.doorbell_id
+    if (doorbell_id === undefined) return
     const messages = await to.messages(place, LIMITS.opencode_bell_messages_max)
-    if (!stillThere()) return
+    if (!isCurrent(to, place)) return
     move(messagesRead(state, messages, identity))
-    if (held?.doorbell_id !== doorbell.doorbell_id) return
-    if (clock.monotonic() - doorbell.since_ms < LIMITS.opencode_bell_lost_ms) return
-    const stored = state.standing.find(({ doorbell_id }) => doorbell_id === doorbell.doorbell_id)
+    if (held?.doorbell_id !== doorbell_id || held.idle_since_ms === null) return
+    if (clock.monotonic() - held.idle_since_ms < LIMITS.opencode_bell_lost_ms) return
+    const stored = state.standing.find((bell) => bell.doorbell_id === doorbell_id)
     if (stored !== undefined) {
-      if (to.removeMessage === undefined) return
-      await to.removeMessage(place, stored.message_id)
-      if (!stillThere()) return
+      const is_deleted = await deleteStored(to, place, stored)
+      if (!isCurrent(to, place)) return
+      if (!is_deleted) return noteStuck(stored)
     }
-    log.warn(
-      { doorbell_id: doorbell.doorbell_id, stored: stored !== undefined },
-      'the doorbell began no turn',
-    )
-    move(bellGone(state, doorbell.doorbell_id))
+    log.warn({ doorbell_id, stored: stored !== undefined }, 'the doorbell began no turn')
+    move(bellGone(state, doorbell_id))
+  }
+
+  async function deleteStored(
+    to: OpencodeServer,
+    place: Place,
+    { message_id }: StoredBell,
+  ): Promise<boolean> {
+    try {
+      await to.removeMessage?.(place, message_id)
+      return to.removeMessage !== undefined
+    } catch (error) {
+      log.debug({ err: error, message_id }, 'the server did not delete the prompt of a doorbell')
+      return false
+    }
+  }
+
+  /** Reports the turn as unknown, so that the daemon's status shows `surface_failed` instead of an endless busy turn. */
+  function noteStuck({ doorbell_id, message_id }: StoredBell): void {
+    if (held?.doorbell_id !== doorbell_id || held.idle_since_ms === null || held.is_stuck) return
+    held = { ...held, is_stuck: true }
+    log.warn({ doorbell_id, message_id }, 'the doorbell began no turn and its prompt cannot be deleted')
+    reportChange()
   }
 
   /** For a status that the daemon asks for. Keeps what is known where the server does not answer. */
@@ -192,8 +227,12 @@ export function opencodeSurface(deps: OpencodeSurfaceDeps): OpencodeSurface {
     const [to, place] = [server, state.session]
     if (to === null || place === null || !answered || held === null) return
     try {
-      if (!(await to.isBusy(place))) await lookForBell(to, place)
+      const busy = await to.isBusy(place)
+      if (!isCurrent(to, place)) return
+      noteBusy(busy)
+      if (!busy) await lookForBell(to, place)
     } catch (error) {
+      if (isCurrent(to, place)) held = notIdle(held)
       log.debug({ err: error, session_id: place.id }, 'the server did not report its messages')
     }
   }
@@ -204,7 +243,7 @@ export function opencodeSurface(deps: OpencodeSurfaceDeps): OpencodeSurface {
   }
 
   const mayRing = (to: OpencodeServer, place: Place) =>
-    answered && server === to && state.turn === 'idle' && state.session?.id === place.id
+    answered && state.turn === 'idle' && isCurrent(to, place)
 
   return {
     async status() {
@@ -220,6 +259,7 @@ export function opencodeSurface(deps: OpencodeSurfaceDeps): OpencodeSurface {
         // An event may be late. Asked last, because what is rung during a turn may be lost.
         const [session, busy] = await Promise.all([to.session(place), to.isBusy(place)])
         if (session === null) throw new OpencodeError(404, 'the session is gone')
+        if (isCurrent(to, place)) noteBusy(busy)
         if (busy) {
           if (mayRing(to, place)) move(turnPresumed(state))
           return DEFERRED
@@ -344,6 +384,27 @@ export function opencodeSurface(deps: OpencodeSurfaceDeps): OpencodeSurface {
     if (busy) askAgain()
     return 'found'
   }
+}
+
+/** The outstanding doorbell. */
+interface HeldBell {
+  readonly doorbell_id: DoorbellId
+  /** Start of the current idle time of the session; null while a turn runs or the server does not answer. */
+  readonly idle_since_ms: number | null
+  /** The stored prompt began no turn within `opencode_bell_lost_ms` and cannot be deleted. */
+  readonly is_stuck: boolean
+}
+
+const notIdle = (held: HeldBell | null) => held && { ...held, idle_since_ms: null }
+
+/** The outstanding doorbell once the session is in `state`. */
+function heldBy(state: TrackedSession, before: HeldBell | null, now_ms: number): HeldBell | null {
+  const doorbell_id = outstanding(state)
+  if (doorbell_id === null) return null
+  const is_same = before?.doorbell_id === doorbell_id
+  const held = is_same ? before : { doorbell_id, idle_since_ms: now_ms, is_stuck: false }
+  if (isRunning(state)) return { doorbell_id, idle_since_ms: null, is_stuck: false }
+  return state.turn === 'unknown' ? notIdle(held) : held
 }
 
 /** Some of it; it is kept until something new is said, so that it can be taken back. */

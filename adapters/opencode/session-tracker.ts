@@ -94,6 +94,11 @@ export function adrift(state: TrackedSession): TrackedSession {
   return { ...state, turn: 'unknown', handed: null, doubt: null }
 }
 
+/** A turn runs, and that is not only presumed. */
+export function isRunning({ turn, doubt }: TrackedSession): boolean {
+  return turn === 'busy' && doubt === null
+}
+
 /** The newest doorbell that the server still holds and that no turn has begun with. */
 export function outstanding({ standing, handed }: TrackedSession): DoorbellId | null {
   return handed ?? standing.at(-1)?.doorbell_id ?? null

@@ -5,7 +5,7 @@ import {
   type OpencodeSurfaceDeps,
 } from '../../../adapters/opencode/opencode-surface.ts'
 import type { Event, Session } from '../../../adapters/opencode/protocol.ts'
-import { OpencodeError, type Place } from '../../../adapters/opencode/server.ts'
+import { OpencodeError, type OpencodeServer, type Place } from '../../../adapters/opencode/server.ts'
 import { LIMITS } from '../../../src/contracts/limits.ts'
 import { silentLog } from '../../../src/ports/log.ts'
 import { doorbell } from '../../support/doorbells.ts'
@@ -993,6 +993,120 @@ describe('a doorbell whose turn begins late', () => {
     await clock.advance(2 * LIMITS.opencode_bell_lost_ms)
     expect(place.removed).toEqual([])
     expect(await status()).toMatchObject(outstanding)
+  })
+
+  /** A turn that does not contain the doorbell runs for twice the bound, then ends. */
+  async function otherTurn(place: ReturnType<typeof fakeOpencode>, begins: Event[]) {
+    place.busy = true
+    tell(...begins)
+    await clock.advance(2 * LIMITS.opencode_bell_lost_ms)
+    place.busy = false
+    tell(...place.ends())
+  }
+
+  test('is outstanding for the bound after a long turn where its prompt is not stored yet', async () => {
+    const { place, outstanding } = await handed()
+    await otherTurn(place, [place.message('msg_7'), place.says('busy'), place.answer('msg_7')])
+    expect(await status()).toMatchObject({ ...outstanding, turn: 'idle' })
+    expect(await surface.notify_surface(doorbell())).toEqual({ accepted: false, proof: 'deferred' })
+    await clock.advance(LIMITS.opencode_bell_lost_ms - 1)
+    expect(await status()).toMatchObject(outstanding)
+    expect(place.prompts).toHaveLength(1)
+    await clock.advance(1)
+    expect(await status()).not.toHaveProperty('outstanding_doorbell_id')
+    expect(await surface.notify_surface(doorbell())).toMatchObject({ accepted: true })
+  })
+
+  test('is outstanding for the bound after a long turn that only the answers of the server show', async () => {
+    const { place, outstanding } = await handed()
+    place.busy = true
+    expect(await status()).toMatchObject(outstanding)
+    await clock.advance(2 * LIMITS.opencode_bell_lost_ms)
+    expect(await surface.notify_surface(doorbell())).toMatchObject({ proof: 'deferred' })
+    place.busy = false
+    expect(await status()).toMatchObject(outstanding)
+    await clock.advance(LIMITS.opencode_bell_lost_ms - 1)
+    expect(await status()).toMatchObject(outstanding)
+    await clock.advance(LIMITS.opencode_begin_ms)
+    expect(await status()).not.toHaveProperty('outstanding_doorbell_id')
+  })
+
+  test('is not deleted when a long turn ends after which its own begins', async () => {
+    const { place, bell, outstanding } = await stored()
+    await otherTurn(place, [place.says('busy')])
+    await clock.advance(LIMITS.opencode_bell_lost_ms - 1)
+    expect(await status()).toMatchObject({ ...outstanding, turn: 'busy' })
+    expect(place.removed).toEqual([])
+    tell(place.says('busy'), place.answer('msg_5'))
+    expect(host.reports.at(-1)).toMatchObject({ seen_doorbell_id: bell.doorbell_id })
+  })
+
+  test('is deleted once the session was idle for the bound after a long turn', async () => {
+    const { place } = await stored()
+    await otherTurn(place, [place.says('busy')])
+    for (let waited_ms = 0; waited_ms <= LIMITS.opencode_bell_lost_ms; waited_ms += LIMITS.opencode_begin_ms)
+      await clock.advance(LIMITS.opencode_begin_ms)
+    expect(place.removed).toEqual(['msg_5'])
+    expect(await status()).not.toHaveProperty('outstanding_doorbell_id')
+  })
+
+  test('is outstanding for the bound after a time without answers of the server', async () => {
+    const { place, outstanding } = await handed()
+    const real = { ...place.server }
+    place.server.isBusy = () => Promise.reject(new OpencodeError(null, 'too slow'))
+    await clock.advance(2 * LIMITS.opencode_bell_lost_ms)
+    expect(await status()).toMatchObject(outstanding)
+    place.server.isBusy = () => real.isBusy()
+    expect(await status()).toMatchObject(outstanding)
+    await clock.advance(LIMITS.opencode_bell_lost_ms)
+    expect(await status()).not.toHaveProperty('outstanding_doorbell_id')
+  })
+
+  test('is outstanding for the bound after its server was away', async () => {
+    const { place, outstanding } = await stored()
+    surface.disconnected()
+    await clock.advance(2 * LIMITS.opencode_bell_lost_ms)
+    await surface.connected(place.server, EARLIER)
+    await clock.advance(LIMITS.opencode_bell_lost_ms - 1)
+    expect(await status()).toMatchObject(outstanding)
+    expect(place.removed).toEqual([])
+  })
+
+  describe('and whose stored prompt cannot be deleted', () => {
+    const CANNOT_DELETE: Record<string, { removeMessage: OpencodeServer['removeMessage'] }> = {
+      'the client offers no call for it': { removeMessage: undefined },
+      'the server refuses it': { removeMessage: () => Promise.reject(new OpencodeError(400, 'refused')) },
+    }
+    const STUCK = 'the doorbell began no turn and its prompt cannot be deleted'
+
+    test.each(Object.entries(CANNOT_DELETE))(
+      'is reported with an unknown turn after the bound, because %s',
+      async (_, without) => {
+        const { place, outstanding } = await stored()
+        Object.assign(place.server, without)
+        await clock.advance(LIMITS.opencode_bell_lost_ms - 1)
+        expect(host.reports.at(-1)).toMatchObject({ ...outstanding, turn: 'busy' })
+        await clock.advance(LIMITS.opencode_begin_ms)
+        expect(host.reports.at(-1)).toMatchObject({ ...outstanding, turn: 'unknown' })
+        // The session is there, so the daemon reports `surface_failed`, not `no_client`.
+        expect(host.reports.at(-1)).not.toHaveProperty('absent')
+        await clock.advance(LIMITS.opencode_bell_lost_ms)
+        expect(warned.filter((message) => message === STUCK)).toHaveLength(1)
+        expect(await surface.notify_surface(doorbell())).toMatchObject({ accepted: false })
+        expect(place.prompts).toHaveLength(1)
+      },
+    )
+
+    test('is seen by the next turn, and the next doorbell is rung after it', async () => {
+      const { place, bell } = await stored()
+      Object.assign(place.server, { removeMessage: undefined })
+      await clock.advance(LIMITS.opencode_bell_lost_ms + LIMITS.opencode_begin_ms)
+      tell(place.message('msg_6'), place.says('busy'))
+      expect(host.reports.at(-1)).toMatchObject({ turn: 'busy' })
+      tell(place.answer('msg_6'), ...place.ends())
+      expect(host.reports.at(-1)).toMatchObject({ seen_doorbell_id: bell.doorbell_id, turn: 'idle' })
+      expect(await surface.notify_surface(doorbell())).toMatchObject({ accepted: true })
+    })
   })
 
   test('is seen by the turn of a later prompt, which shows the model both', async () => {
