@@ -8,6 +8,7 @@
  */
 import { AppServerError, OVERLOADED, type AppServer } from './app-server.ts'
 import { bellQueue } from './bell-queue.ts'
+import { bellWatch } from './bell-watch.ts'
 import { hasDrained, isOf, ThreadAnswer, type Notification, type Thread } from './protocol.ts'
 import { goesOver, isPersons, told, type ToldThread, type ToldThreads } from './thread-choice.ts'
 import { searchThread, type Found, type Place } from './thread-search.ts'
@@ -15,7 +16,6 @@ import { threadWindow, type HasWindow } from './thread-window.ts'
 import {
   bellQueued,
   bellSeen,
-  bellsFound,
   bellsGone,
   bound,
   boundByHooks,
@@ -102,13 +102,12 @@ export function codexSurface({
   let binds = 0
   /** How often an app-server went away. */
   let losses = 0
-  /** Since when a doorbell is in neither the queue nor a turn of the idle thread. */
-  let missing_since_ms: number | null = null
   let ringing: Promise<unknown> = Promise.resolve()
   let seeking: Promise<void> = Promise.resolve()
   /** What was told since the last search began, of threads that were not bound: newer than what it has read. */
   let heard: { place: Place; notification: Notification }[] = []
 
+  const watch = bellWatch({ queue, clock, log, server: () => reached(), state: () => state, move })
   const window = threadWindow(hasWindow)
   /** Threads that no app-server of ours holds are in a terminal of their own; `leaveDead` follows that. */
   const isShown = () => way === null || !way.live || window.isShown(way.place)
@@ -173,7 +172,7 @@ export function codexSurface({
     for (const { notification } of missed) move(notified(state, notification, identity))
     if (state.thread_id === null) return void seek()
     subscribe()
-    void lookForBells()
+    void watch.look()
     void awaitTools(clock.monotonic() + LIMITS.codex_start_ms)
   }
 
@@ -287,45 +286,10 @@ export function codexSurface({
       () => {
         if (reached() !== to || state.thread_id !== threadId || subscribed) return
         subscribed = true
-        if (state.queued.length > 0) void lookForBells()
+        if (state.queued.length > 0) void watch.look()
       },
       (error: unknown) => log.debug({ err: error, thread_id: threadId }, 'not subscribed to the thread yet'),
     )
-  }
-
-  /**
-   * Reads from the app-server what became of the doorbells that were handed over. One that has left the queue, and that
-   * no turn shows, may be in between: it counts as lost only after `codex_bell_lost_ms` in which the thread was idle.
-   */
-  async function lookForBells(): Promise<void> {
-    const [to, threadId] = [reached(), state.thread_id]
-    if (to === null || threadId === null) return
-    try {
-      const standing = await queue.standing(to, threadId)
-      if (state.thread_id !== threadId) return
-      move(bellsFound(state, standing))
-      if (state.queued.length > standing.length) await readReceipts(to, threadId)
-      if (state.thread_id !== threadId) return
-      const missing = state.queued.filter((doorbell_id) => !standing.includes(doorbell_id))
-      if (missing.length === 0 || state.turn !== 'idle') missing_since_ms = null
-      else missing_since_ms ??= clock.monotonic()
-      if (missing_since_ms === null || clock.monotonic() - missing_since_ms < LIMITS.codex_bell_lost_ms)
-        return
-      log.warn(
-        { thread_id: threadId, doorbell_ids: missing },
-        'a doorbell has left the queue and began no turn',
-      )
-      missing_since_ms = null
-      move(bellsGone(state, missing))
-    } catch (error) {
-      log.debug({ err: error, thread_id: threadId }, 'the app-server did not report its queue')
-    }
-  }
-
-  /** @throws AppServerError */
-  async function readReceipts(from: AppServer, threadId: string): Promise<void> {
-    const seen = await queue.seen(from, threadId, state.queued)
-    if (state.thread_id === threadId) for (const doorbell_id of seen) move(bellSeen(state, doorbell_id))
   }
 
   /** Its terminal was killed: no hook tells of that. */
@@ -355,7 +319,7 @@ export function codexSurface({
     const rests = () => turnOf(state) === 'idle' && !state.paused && state.thread_id === threadId
     if (!rests()) return DEFERRED
     try {
-      if (state.queued.length > 0) await lookForBells()
+      if (state.queued.length > 0) await watch.look()
       const taken_back = await takeBack(to, threadId)
       if (!rests()) return DEFERRED
       // Codex has taken it from the queue, and its turn may be about to begin.
@@ -395,7 +359,7 @@ export function codexSurface({
 
   return {
     async status() {
-      if (state.queued.length > 0) await lookForBells()
+      if (state.queued.length > 0) await watch.look()
       return status()
     },
 
