@@ -129,6 +129,7 @@ export function codexSurface({
   function move(next: TrackedThread): void {
     const before = state
     state = next
+    watch.moved(next)
     if (
       next.turn === 'busy' &&
       next.turn_seq > before.turn_seq &&

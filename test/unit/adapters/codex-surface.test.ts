@@ -689,6 +689,61 @@ describe('a doorbell whose turn begins late', () => {
     expect(await surface.notify_surface(doorbell())).toMatchObject({ accepted: true })
   })
 
+  test('is outstanding for its own minute after an earlier one that began late too', async () => {
+    const { place } = await taken()
+    await clock.advance(LIMITS.bell_receipt_ms)
+    await status()
+    tell(...place.begins(), ...place.ends())
+    await clock.advance(10 * LIMITS.codex_bell_lost_ms)
+    const second = doorbell()
+    expect(await surface.notify_surface(second)).toEqual({ accepted: true, proof: 'sent' })
+    await clock.advance(LIMITS.bell_receipt_ms)
+    expect(await status()).toMatchObject({ outstanding_doorbell_id: second.doorbell_id })
+    expect(await surface.notify_surface(doorbell())).toEqual({ accepted: false, proof: 'deferred' })
+    expect(place.taken).toHaveLength(1)
+  })
+
+  test('is not lost together with one that left the queue before it', async () => {
+    const { place } = await taken()
+    place.taken.splice(0)
+    await status()
+    await clock.advance(LIMITS.codex_bell_lost_ms - 1)
+    const other = doorbell()
+    const clientUserMessageId = `turnbell:ada:${other.doorbell_id}`
+    place.queue = [{ id: 'other', clientUserMessageId, text: other.text }]
+    await status()
+    place.queue = []
+    await clock.advance(1)
+    expect(await status()).toMatchObject({ outstanding_doorbell_id: other.doorbell_id })
+    await clock.advance(LIMITS.codex_bell_lost_ms)
+    expect(await status()).not.toHaveProperty('outstanding_doorbell_id')
+  })
+
+  test('is lost only a minute after a turn that ran without it', async () => {
+    const { place, outstanding } = await taken()
+    place.taken.splice(0)
+    await status()
+    tell(...place.begins(), ...place.ends())
+    await clock.advance(LIMITS.codex_bell_lost_ms)
+    expect(await status()).toMatchObject(outstanding)
+    await clock.advance(LIMITS.codex_bell_lost_ms)
+    expect(await status()).not.toHaveProperty('outstanding_doorbell_id')
+  })
+
+  test('is lost only a minute after the app-server reports its queue again', async () => {
+    const { place, outstanding } = await taken()
+    place.taken.splice(0)
+    await status()
+    const real = { ...place.server }
+    place.server.call = () => Promise.reject(new AppServerError(null, 'too slow'))
+    await status()
+    Object.assign(place.server, real)
+    await clock.advance(LIMITS.codex_bell_lost_ms)
+    expect(await status()).toMatchObject(outstanding)
+    await clock.advance(LIMITS.codex_bell_lost_ms)
+    expect(await status()).not.toHaveProperty('outstanding_doorbell_id')
+  })
+
   test('stays outstanding where the app-server does not report its queue', async () => {
     const { place, outstanding } = await taken()
     place.server.call = () => Promise.reject(new AppServerError(null, 'too slow'))
