@@ -21,7 +21,17 @@ export interface TrackedPane {
   last: Reading | null
   since: number
   /** The bell that was rung last; its turn may not be on the screen yet. */
-  rung: { doorbell_id: DoorbellId; text: string; at: number; begun: boolean } | null
+  rung: RungBell | null
+}
+
+interface RungBell {
+  doorbell_id: DoorbellId
+  text: string
+  /** When Enter was pressed. */
+  at: number
+  begun: boolean
+  /** Start of the current time at the prompt; null after a dialog, an unreadable screen or a failed look. */
+  prompt_since: number | null
 }
 
 /** Turn numbers must not go back when a killed shim is replaced, so they begin with the time. */
@@ -49,7 +59,7 @@ export function looked(before: TrackedPane, reading: Reading, now: number, ours 
         : state
     case 'dialog':
     case 'unknown':
-      return state.turn === 'idle' ? { ...state, turn: 'unknown' } : state
+      return { ...state, turn: state.turn === 'idle' ? 'unknown' : state.turn, rung: notAtPrompt(state.rung) }
   }
 }
 
@@ -66,7 +76,8 @@ export function isInterrupted({ turn, last }: TrackedPane): boolean {
 
 /** The pane was not shown, so its content is unknown. A bell that its client has not answered stays. */
 export function adrift(state: TrackedPane): TrackedPane {
-  return { ...state, turn: 'unknown', last: null, rung: state.rung?.begun === true ? null : state.rung }
+  const rung = state.rung?.begun === true ? null : notAtPrompt(state.rung)
+  return { ...state, turn: 'unknown', last: null, rung }
 }
 
 /** The pane, or the client in it, is gone. */
@@ -80,7 +91,7 @@ export function bellPressed(
   bell: { doorbell_id: DoorbellId; text: string },
   now: number,
 ): TrackedPane {
-  return { ...state, rung: { ...bell, at: now, begun: false } }
+  return { ...state, rung: { ...bell, at: now, begun: false, prompt_since: null } }
 }
 
 /** The bell has left the composer: its turn begins, whatever the screen shows of it yet. */
@@ -93,12 +104,15 @@ export function bellEntered(
     ...state,
     turn: 'busy',
     turn_seq: state.turn_seq + 1,
-    rung: { ...bell, at: now, begun: false },
+    rung: { ...bell, at: now, begun: false, prompt_since: null },
   }
 }
 
-function atPrompt(state: TrackedPane, same: boolean, now: number): TrackedPane {
-  const { last, turn } = state
+const notAtPrompt = (rung: RungBell | null) => rung && { ...rung, prompt_since: null }
+
+function atPrompt(before: TrackedPane, same: boolean, now: number): TrackedPane {
+  const { last, turn, rung } = before
+  const state = { ...before, rung: rung && { ...rung, prompt_since: rung.prompt_since ?? now } }
   const ended = last?.ended === true
   if (turn === 'idle') return same || ended ? state : turnBegun(state)
   const wait_ms = ended ? LIMITS.tmux_settle_ms : LIMITS.tmux_unproven_ms
@@ -108,14 +122,14 @@ function atPrompt(state: TrackedPane, same: boolean, now: number): TrackedPane {
 
 /**
  * The client has the bell, and its turn is still to come: nothing follows the bell in the conversation, however long that
- * takes. One that is not even shown is waited for as long as by the other surfaces.
+ * takes. One that is not shown counts as lost only after `tmux_bell_lost_ms` at the prompt.
  */
 function isAwaited({ last, rung, seen_doorbell_id }: TrackedPane, now: number): boolean {
   if (rung === null || rung.begun) return false
   const below = last === null ? null : belowBell(last, rung.text)
   if (below !== null && NOTHING.test(below)) return true
-  const is_seen = seen_doorbell_id === rung.doorbell_id
-  return now - rung.at < (is_seen ? LIMITS.tmux_begin_ms : LIMITS.tmux_bell_lost_ms)
+  if (seen_doorbell_id === rung.doorbell_id) return now - rung.at < LIMITS.tmux_begin_ms
+  return now - (rung.prompt_since ?? now) < LIMITS.tmux_bell_lost_ms
 }
 
 /** At most the upper edge of the composer. */

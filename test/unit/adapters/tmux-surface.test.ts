@@ -287,6 +287,33 @@ describe('a bell in a tmux pane', () => {
     expect(status).not.toHaveProperty('outstanding_doorbell_id')
   })
 
+  test.each<[string, (place: FakePane) => void, (place: FakePane) => void]>([
+    [
+      'a dialog',
+      (place) => (place.dialog = ' ❯ 1. Yes   Enter to confirm'),
+      (place) => (place.dialog = null),
+    ],
+    ['a pane that was not shown', (place) => (place.mode = 'breaks'), (place) => (place.mode = 'takes')],
+  ])('is outstanding for the bound at the prompt after %s', async (_, hides, shows) => {
+    const { place, ring, passes, surface } = await world({ begins_late: true })
+    place.pane.enter = async () => {
+      place.draft = ''
+      return true
+    }
+    const bell = doorbell()
+    await ring(bell)
+    hides(place)
+    await passes(2 * LIMITS.tmux_bell_lost_ms)
+    shows(place)
+    await passes(LIMITS.tmux_bell_lost_ms - LIMITS.tmux_quiet_look_ms)
+    expect(await surface.status()).toMatchObject({ outstanding_doorbell_id: bell.doorbell_id })
+    expect(await ring()).toEqual(DEFERRED)
+    await passes(LIMITS.tmux_begin_ms)
+    const status = await surface.status()
+    expect(status).toMatchObject({ turn: 'idle' })
+    expect(status).not.toHaveProperty('outstanding_doorbell_id')
+  })
+
   test('is outstanding while it stands in the composer after Enter', async () => {
     const { place, ring, passes, surface } = await world()
     place.pane.enter = async () => true
