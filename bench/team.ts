@@ -20,6 +20,7 @@ const SETTLE_MS = 50_000
 /** Its pages are shared by the team alone, whatever else of node runs on the machine. */
 const NODE = 'node-of-the-team'
 const KEEPER = path.join(ROOT, 'dist/adapters/claude-code/keeper.sh')
+const KEEPER_ROLE = path.basename(KEEPER)
 
 interface Weighed {
   role: string
@@ -130,6 +131,8 @@ function figures(processes: readonly Weighed[]): Figure[] {
     const each = those.reduce((sum, one) => sum + one.pss_mib, 0) / those.length
     return `${those.length} ${role}: ${short(each)} MiB each`
   })
+  const keepers = processes.filter(({ role }) => role === KEEPER_ROLE).length
+  const workers = processes.length - keepers
   return [
     {
       ...{ name: 'team-pss', value: short(pss_mib), unit: 'MiB', limit: PSS_MIB_MAX },
@@ -137,9 +140,14 @@ function figures(processes: readonly Weighed[]): Figure[] {
       method: [`sum of Pss in smaps_rollup: ${state}`, ...roles, 'one round'].join('; '),
     },
     {
-      ...{ name: 'team-processes', value: processes.length, unit: 'processes', limit: PROCESSES_MAX },
-      ...{ ratio: ratio(processes.length, PROCESSES_MAX), goal: null },
-      method: `number of processes: ${state}; limit: one node process for each of these; one round`,
+      ...{ name: 'team-processes', value: workers, unit: 'processes', limit: PROCESSES_MAX },
+      ...{ ratio: ratio(workers, PROCESSES_MAX), goal: '16: <= 1' },
+      method: `number of processes without the keeper shells: ${state}; limit: one for each of these; one round`,
+    },
+    {
+      ...{ name: 'team-keepers', value: keepers, unit: 'processes', limit: PERSONAS.length },
+      ...{ ratio: ratio(keepers, PERSONAS.length), goal: null },
+      method: `number of shells that restart a killed Claude Code shim: ${state}; limit: one for each shim; one round`,
     },
   ]
 }

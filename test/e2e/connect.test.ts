@@ -7,6 +7,7 @@ import { StdioClientTransport } from '@modelcontextprotocol/client/stdio'
 import { parse as parseToml } from 'smol-toml'
 import { afterEach, expect, test } from 'vitest'
 import {
+  BIN,
   cleanEnvironment,
   end,
   startDaemon,
@@ -90,6 +91,32 @@ test('the hooks that are written end with 0 in a shell, whatever the names of th
   }
   const spooled = fs.readFileSync(path.join(home, 'spool', 'hooks.jsonl'), 'utf8')
   expect(spooled.match(/"identity":"ada"/g)).toHaveLength(5)
+})
+
+test('connect writes the path by which node is found, and not that of its version', () => {
+  const { home, project } = placeWith('home', 'project')
+  const outer = path.dirname(project)
+  const [bin, version] = [path.join(outer, 'bin'), path.join(outer, 'Cellar/node/20.1.0/bin')]
+  for (const folder of [bin, version]) fs.mkdirSync(folder, { recursive: true })
+  fs.copyFileSync(process.execPath, path.join(version, 'node'))
+  const node = path.join(bin, 'node')
+  fs.symlinkSync(path.join(version, 'node'), node)
+  const env = cleanEnvironment({ PATH: `${bin}:/usr/bin:/bin`, HOME: outer })
+  for (const client of ['claude-code', 'codex', 'opencode']) {
+    const words = ['connect', client, '--persona', 'ada', '--project', project, '--home', home]
+    const ran = spawnSync(node, [BIN, ...words], { env, encoding: 'utf8' })
+    expect(ran.status, ran.stderr).toBe(0)
+  }
+  for (const name of [
+    '.claude/settings.local.json',
+    '.codex/config.toml',
+    '.codex/hooks.json',
+    'opencode.json',
+  ]) {
+    const text = fs.readFileSync(path.join(project, name), 'utf8')
+    expect.soft(text, name).toContain(node)
+    expect.soft(text, name).not.toContain('Cellar')
+  }
 })
 
 test('the plugin that Claude Code is told of is a marketplace with a plugin in it', async () => {

@@ -4,8 +4,11 @@ import path from 'node:path'
 import { describe, expect, onTestFinished, test } from 'vitest'
 import type { DaemonStatus } from '../../src/contracts/control.ts'
 import { Problem } from '../../src/contracts/errors.ts'
+import { resolveHome } from '../../src/system/home.ts'
+import type { HubPid } from '../../src/system/hub-address.ts'
 import { connectLocally } from '../../src/system/local-socket.ts'
 import { processAlive } from '../../src/system/processes.ts'
+import { replaceFile } from '../../src/system/replace-file.ts'
 import { eventually } from '../support/eventually.ts'
 import { fakeHub } from '../support/fake-hub.ts'
 import { end, start, startDaemon, temporaryHome, turnbell } from '../support/processes.ts'
@@ -37,6 +40,18 @@ async function status(home: string): Promise<DaemonStatus> {
   }
 }
 
+/** As a hub that is ready writes it. */
+function writeHubPid(home: string, pid: HubPid): void {
+  const file = resolveHome({}, home).hub_pid
+  fs.mkdirSync(path.dirname(file), { recursive: true, mode: 0o700 })
+  replaceFile(file, JSON.stringify(pid))
+}
+
+function writeOperatorToken(home: string): void {
+  fs.mkdirSync(path.join(home, 'secrets'), { mode: 0o700 })
+  fs.writeFileSync(path.join(home, 'secrets/operator.token'), 'op\n', { mode: 0o600 })
+}
+
 const childOf = (pid: number) =>
   Number(fs.readFileSync(`/proc/${pid}/task/${pid}/children`, 'utf8').split(' ')[0])
 
@@ -45,8 +60,7 @@ describe('a daemon with a command surface', () => {
     const home = homeWith(SUPERVISED)
     const hub = await fakeHub()
     onTestFinished(() => hub.close())
-    fs.mkdirSync(path.join(home, 'secrets'), { mode: 0o700 })
-    fs.writeFileSync(path.join(home, 'secrets/operator.token'), 'op\n', { mode: 0o600 })
+    writeOperatorToken(home)
     const daemon = await daemonOf(home, '--hub', hub.url)
     await eventually('the hub', async () => (await status(home)).state === 'CONNECTED')
     await eventually('the shim', async () => (await status(home)).surface.attached)
@@ -131,6 +145,27 @@ describe('a daemon', () => {
     const second = await turnbell(['daemon', '--home', home, '--persona', 'ada'])
     expect(second.code).toBe(75)
     expect(await end(daemon, 'SIGTERM')).toBe(0)
+    expect(log()).toContain('sockets were removed and created again')
+  })
+
+  test('a daemon tries each hub that starts in its home at once and does not wait for its backoff', async () => {
+    const home = homeWith({ personas: { ada: { surface: 'mcp' } } })
+    const hub = await fakeHub()
+    onTestFinished(() => hub.close())
+    hub.tokenRefusal = { status: 503, body: {} }
+    writeOperatorToken(home)
+    await daemonOf(home)
+    let [hubs, tried] = [0, 0]
+    // With backoff alone, 16 failed attempts take minutes.
+    await eventually('an attempt at each hub', () => {
+      if (hub.tokenRequests.length > tried || hubs === 0) {
+        tried = hub.tokenRequests.length
+        hubs += 1
+        const started_at = new Date(hubs).toISOString()
+        writeHubPid(home, { pid: process.pid, url: hub.url, started_at })
+      }
+      return tried >= 16
+    })
   })
 
   test('with a configuration that is wrong names file and key, as a problem with --json', async () => {

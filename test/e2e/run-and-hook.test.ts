@@ -91,6 +91,23 @@ describe('turnbell run', () => {
     expect(started().args[3]).not.toBe(args[3])
   })
 
+  test('run prints a note if the session works outside of the project of its persona', async () => {
+    const { home } = homeWithClient()
+    const project = path.join(home, 'shop')
+    fs.mkdirSync(project)
+    const file = path.join(home, 'config.yaml')
+    const config = JSON.parse(fs.readFileSync(file, 'utf8')) as object
+    const personas = { ada: { surface: 'claude-code', project } }
+    fs.writeFileSync(file, JSON.stringify({ ...config, personas }))
+    const outside = await turnbell(['run', '--home', home, '--persona', 'ada'], { cwd: home })
+    expect(outside).toMatchObject({
+      code: 0,
+      stderr: expect.stringContaining(`belongs to ${project}`) as string,
+    })
+    const inside = await turnbell(['run', '--home', home, '--persona', 'ada'], { cwd: project })
+    expect(inside).toMatchObject({ code: 0, stderr: '' })
+  })
+
   test.each([[['--resume', 'some-id']], [['-c']], [['--session-id=11111111-1111-4111-8111-111111111111']]])(
     'leaves the session to the arguments %j',
     async (own) => {

@@ -1,11 +1,24 @@
-/** `turnbell up` beside commands that stop what it watches. */
+/** How `turnbell up` ends: by commands that stop what it watches, and by Ctrl-C at a terminal. */
+import { execFileSync } from 'node:child_process'
 import fs from 'node:fs'
 import path from 'node:path'
-import { afterEach, expect, test } from 'vitest'
+import { afterEach, expect, onTestFinished, test } from 'vitest'
 import { EXIT } from '../../src/contracts/exit-codes.ts'
 import { runningHub } from '../../src/system/hub-address.ts'
-import { resolveHome } from '../../src/system/home.ts'
-import { end, startHub, startReady, temporaryHome, turnbell, type Running } from '../support/processes.ts'
+import { personaPaths, resolveHome } from '../../src/system/home.ts'
+import { joined } from '../../src/system/joined.ts'
+import { processAlive, readPidFile } from '../../src/system/processes.ts'
+import { eventually } from '../support/eventually.ts'
+import {
+  BIN,
+  cleanEnvironment,
+  end,
+  startHub,
+  startReady,
+  temporaryHome,
+  turnbell,
+  type Running,
+} from '../support/processes.ts'
 
 const running: Running[] = []
 afterEach(async () => {
@@ -25,4 +38,46 @@ test.each([
   expect((await turnbell([...command, '--home', at])).code).toBe(0)
   expect(await up.exited).toBe(EXIT.done)
   expect(runningHub(resolveHome({}, at))).toBeNull()
+})
+
+/** `turnbell up` in a pane of a tmux server of its own; the pane stays when `up` ends. */
+function upInPane(at: string) {
+  const socket = path.join(at, 'tmux.sock')
+  const env = cleanEnvironment({ TERM: 'xterm-256color', LANG: 'C.UTF-8' })
+  const tmux = (...args: string[]) =>
+    execFileSync('tmux', ['-S', socket, '-f', '/dev/null', ...args], { env, encoding: 'utf8' })
+  const value = (name: string) => tmux('display-message', '-p', `#{${name}}`).trim()
+  const up = [process.execPath, BIN, 'up', '--home', at]
+  tmux('set-option', '-g', 'remain-on-exit', 'on', ';', 'new-session', '-d', '-x', '120', '-y', '40', ...up)
+  const pid = Number(value('pane_pid'))
+  onTestFinished(async () => {
+    tmux('kill-server')
+    await eventually('up has ended', () => !processAlive(pid))
+  })
+  return {
+    press: (...keys: string[]) => void tmux('send-keys', ...keys),
+    shows: (what: RegExp) =>
+      eventually(`the screen shows ${what}`, () => what.test(tmux('capture-pane', '-p'))),
+    exited: () => eventually('up has ended', () => value('pane_dead') === '1' && value('pane_dead_status')),
+  }
+}
+
+test('Ctrl-C in up at a terminal asks while a window is open: n goes on, y stops', async () => {
+  const at = temporaryHome()
+  fs.writeFileSync(path.join(at, 'config.yaml'), 'hub: {port: 0}\npersonas: {ada: {surface: mcp}}\n')
+  const { run_dir, daemon_pid } = personaPaths(resolveHome({}, at), 'local', 'ada', {})
+  const up = upInPane(at)
+  await up.shows(/^ada +CONNECTED/m)
+  const daemon = readPidFile(daemon_pid) as number
+  joined(run_dir, 'codex').join(process.pid)
+  for (const answer of ['n', 'y']) {
+    up.press('C-c')
+    // An answered question has its answer in the same line.
+    await up.shows(/Stop\? \[y\/N\]$/m)
+    expect(processAlive(daemon)).toBe(true)
+    up.press(answer, 'Enter')
+    if (answer === 'n') await up.shows(/^ada +CONNECTED/m)
+  }
+  expect(await up.exited()).toBe(String(EXIT.done))
+  expect(processAlive(daemon)).toBe(false)
 })

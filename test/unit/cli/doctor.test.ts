@@ -431,10 +431,11 @@ describe('doctor, of a daemon whose agent is not there,', () => {
 })
 
 describe('doctor, of the projects that are connected,', () => {
-  /** A project that Codex works in for ada, changed, and what doctor says of it then. */
+  /** A project that a client works in for ada, changed, and what doctor says of it then. */
   async function afterwards(
     change: (project: string, home: string) => void,
     config = 'personas: {ada: {surface: codex}}',
+    client = 'codex',
   ) {
     const home = fs.realpathSync(temporaryDirectory())
     const project = path.join(home, 'project')
@@ -444,13 +445,15 @@ describe('doctor, of the projects that are connected,', () => {
     fs.mkdirSync(path.dirname(program))
     fs.writeFileSync(program, '')
     const turnbell = testCli({ home, overrides: { cwd: project, program, node: process.execPath } })
-    await turnbell.run('connect', 'codex', '--persona', 'ada')
+    await turnbell.run('connect', client, '--persona', 'ada')
     change(project, home)
     const code = await turnbell.run('doctor', '--json')
     const { findings } = turnbell.json<Report>()
     const of = (check: string) => findings.find((finding) => finding.check === check)
-    return { code, project, turnbell, found: of('connection codex') ?? of('connections') }
+    const found = of(`connection ${client}`) ?? of('connections')
+    return { code, home, project, turnbell, found, settings: of(`settings ${client}`) }
   }
+  const CLAUDE_CODE = ['personas: {ada: {surface: claude-code}}', 'claude-code'] as const
 
   test('says which are in order', async () => {
     const { found, project } = await afterwards(() => {})
@@ -483,6 +486,40 @@ describe('doctor, of the projects that are connected,', () => {
     )
     expect(found).toMatchObject({ state: 'broken' })
     expect(found?.detail).toContain('line 2, column 3')
+  })
+  test('doctor exits 1 and names the settings of the user that disable all hooks', async () => {
+    const inUser = (home: string) => path.join(home, 'user', '.claude', 'settings.json')
+    const { code, home, settings } = await afterwards(
+      (_, home) => {
+        fs.mkdirSync(path.dirname(inUser(home)), { recursive: true })
+        fs.writeFileSync(inUser(home), '{"disableAllHooks": true}')
+      },
+      ...CLAUDE_CODE,
+    )
+    expect(code).toBe(1)
+    expect(settings).toMatchObject({
+      state: 'broken',
+      detail: expect.stringContaining(`disableAllHooks in ${inUser(home)}`) as string,
+    })
+  })
+  test('doctor reports a settings file with a comment, which Claude Code skips, as broken', async () => {
+    const name = '.claude/settings.local.json'
+    const { code, project, found, settings } = await afterwards(
+      (project) => {
+        const file = path.join(project, name)
+        fs.writeFileSync(file, fs.readFileSync(file, 'utf8').replace('{', '{ // mine'))
+      },
+      ...CLAUDE_CODE,
+    )
+    const file = path.join(project, name)
+    expect(code).toBe(1)
+    expect(found).toMatchObject({
+      state: 'broken',
+      detail: expect.stringContaining(`${file}, line 1, column 3: a comment`) as string,
+    })
+    expect(settings).toMatchObject({
+      detail: expect.stringContaining(`skips the whole of ${file}`) as string,
+    })
   })
   test('says which record cannot be read', async () => {
     const { found } = await afterwards((_, home) => {

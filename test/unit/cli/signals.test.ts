@@ -548,11 +548,20 @@ describe('cancel and log', () => {
       },
     })
     expect(await turnbell.run('log', '-f', '--json', ...words)).toBe(0)
+    expect(turnbell.stdout()).not.toContain('secret')
     const lines = turnbell.stdout().trim().split('\n')
     return lines.map((line) => JSON.parse(line) as LogEntry).map(({ seq, stage }) => `${seq} ${stage}`)
   }
   const views = (from: number, to: number) =>
     Array.from({ length: to - from + 1 }, (_, at) => view(from + at, 'pending'))
+
+  test('log -f prints a signal again at each new stage, and only then', async () => {
+    const rung = view(1, 'pending', { rung_at: timeOf(2) })
+    const drained = view(1, 'acked', { drained_at: timeOf(3) })
+    expect(await followed([[view(1, 'pending')], [view(1, 'pending')], [rung], [rung], [drained]])).toEqual([
+      ...['1 pending', '1 rung', '1 drained'],
+    ])
+  })
 
   test('log -f prints no older signals at later looks than at the first one', async () => {
     const first = views(1, 20)

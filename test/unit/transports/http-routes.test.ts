@@ -239,6 +239,22 @@ describe('/api', () => {
     expect(read.body).toMatchObject({ to: 'bob', from: 'operator', origin: 'human', status: 'pending' })
   })
 
+  test('a send of another request under a used idempotency key is refused with 409 and stores nothing', async () => {
+    await hub.personas.add({ identity: 'cyd', surface: 'mcp' })
+    const send = (to: string, payload: string) => {
+      const body = { to, intent: 'x', payload, idempotency_key: 'used' }
+      return hub.request('POST', '/api/signals/send', { body })
+    }
+    const stored = async () => (await hub.request('GET', '/api/signals/inbox')).body['signals']
+    expect((await send('cyd', 'first')).status).toBe(200)
+    const before = await stored()
+    for (const refused of [await send('cyd', 'second'), await send('bob', 'first')]) {
+      expectProblem(refused, 'idempotency_key_reused')
+      expect(refused.status).toBe(409)
+    }
+    expect(await stored()).toEqual(before)
+  })
+
   test('reads numbers and lists from a query', async () => {
     const answer = await hub.request('GET', '/api/signals/inbox?to=bob&status=pending,acked&limit=5')
     expect(answer.status, answer.text).toBe(200)

@@ -1,6 +1,8 @@
+import { spawnSync } from 'node:child_process'
 import fs from 'node:fs'
 import path from 'node:path'
 import { parse } from 'jsonc-parser'
+import { parse as parseToml } from 'smol-toml'
 import { describe, expect, test } from 'vitest'
 import type { Problem } from '../../../../src/contracts/errors.ts'
 import { writeAll } from '../../../../src/cli/connect/files.ts'
@@ -241,6 +243,38 @@ describe('connect', () => {
     })
     await cli.run('connect', 'codex', '--persona', 'ada', '--trust-hooks', '--print')
     expect(cli.stderr()).toContain('trust these hooks')
+  })
+
+  test('connect writes the home it was called with into the wiring of each client', async () => {
+    const { turnbell, home, read } = place()
+    for (const client of CLIENTS)
+      expect(await turnbell('connect', client, '--persona', 'ada')).toMatchObject({ exit: 0 })
+    const at_home = ['--home', home]
+    const opencode = parse(read('opencode.json')) as { mcp: { turnbell: { command: string[] } } }
+    expect(opencode.mcp.turnbell.command.slice(-2)).toEqual(at_home)
+    const codex = parseToml(read('.codex/config.toml')) as unknown as {
+      mcp_servers: { turnbell: { args: string[] } }
+    }
+    expect(codex.mcp_servers.turnbell.args.slice(-2)).toEqual(at_home)
+    const claude = parse(read('.claude/settings.local.json')) as { env: Record<string, string> }
+    expect(claude.env).toMatchObject({ TURNBELL_CONNECTED_HOME: home })
+  })
+
+  test('the hooks of Codex exit with 0 and print nothing once turnbell is removed', async () => {
+    const program = path.join(temporaryDirectory(), 'turnbell.cjs')
+    fs.writeFileSync(program, '')
+    const { turnbell, read } = place({ program, node: process.execPath })
+    await turnbell('connect', 'codex', '--persona', 'ada')
+    fs.rmSync(program)
+    const { hooks } = JSON.parse(read('.codex/hooks.json')) as {
+      hooks: Record<string, { hooks: { command: string }[] }[]>
+    }
+    const entries = Object.values(hooks).flatMap((matchers) => matchers.flatMap((matcher) => matcher.hooks))
+    expect(entries).toHaveLength(5)
+    for (const { command } of entries) {
+      const ran = spawnSync('/bin/sh', ['-c', command], { input: '{"session_id":"t1"}', encoding: 'utf8' })
+      expect(ran).toMatchObject({ status: 0, stdout: '', stderr: '' })
+    }
   })
 
   test('refuses a place that is no directory, by name', async () => {
