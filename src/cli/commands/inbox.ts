@@ -1,14 +1,20 @@
 /** `turnbell inbox`: what agents sent to the person, the addressee `operator`. */
 import type { Command } from 'commander'
+import * as z from 'zod'
 import { OPERATOR } from '../../contracts/ids.ts'
 import { LIMITS } from '../../contracts/limits.ts'
-import { type DrainedSignal, DrainResult } from '../../contracts/signal.ts'
+import { DrainedSignal, DrainResult, type Receipt, SignalView } from '../../contracts/signal.ts'
 import { type Cli, invocationOf, type Invocation, parseWhole } from '../cli.ts'
 import { follow } from '../follow.ts'
+import type { HubClient } from '../hub-client.ts'
 import { write } from '../output.ts'
 import { isAway } from '../reach-hub.ts'
-import { describeSignal, examples } from '../render.ts'
+import { count, describeSignal, examples } from '../render.ts'
 import { describeQueue, takeAndShow } from '../take.ts'
+
+/** Answer of the action `signals inbox`. */
+export const InboxPage = z.object({ signals: z.array(SignalView), next: z.number().int().nullable() })
+export type InboxPage = z.infer<typeof InboxPage>
 
 interface Options {
   follow?: boolean
@@ -47,40 +53,91 @@ export function registerInbox(program: Command, cli: Cli): void {
 
 async function followInbox(invocation: Invocation, take: boolean, limit: number): Promise<void> {
   const { cli, json } = invocation
-  const shown = new Set<string>()
-  const show = async (signal: DrainedSignal) => {
-    const text = json ? JSON.stringify(signal) : describeSignal(signal, cli.clock.now())
-    await write(cli.stdout, `${text}\n`)
-    shown.add(signal.signal_id)
+  const show = async (signals: readonly DrainedSignal[]) => {
+    for (const signal of signals) {
+      const text = json ? JSON.stringify(signal) : describeSignal(signal, cli.clock.now())
+      await write(cli.stdout, `${text}\n`)
+    }
   }
-  await follow(invocation, async () => {
-    const hub = invocation.hub()
-    const { signals, drain_id } = await hub.ask(
-      ...(['signals', 'pending'] as const),
-      { limit: take ? limit : LIMITS.drain_limit_max, peek: !take },
-      DrainResult,
-    )
-    for (const signal of signals) if (!shown.has(signal.signal_id)) await show(signal)
+  const look = take ? takeMore(invocation, limit, show) : printMore(invocation, show)
+  await follow(invocation, look)
+}
+
+type Show = (signals: readonly DrainedSignal[]) => Promise<void>
+
+function takeMore({ hub: findHub }: Invocation, limit: number, show: Show): () => Promise<void> {
+  // Unconfirmed they come again, and are not printed twice by this process.
+  const unconfirmed = new Set<string>()
+  return async () => {
+    const hub = findHub()
+    const { signals, drain_id } = await hub.ask('signals', 'pending', { limit, peek: false }, DrainResult)
+    await show(signals.filter(({ signal_id }) => !unconfirmed.has(signal_id)))
     if (drain_id === null) return
-    // Unconfirmed they come again, and are not printed twice by this process.
-    await hub
-      .call('signals', 'pending', { confirm: drain_id, peek: true, limit: 1 })
-      .catch((error: unknown) => {
-        if (!isAway(error)) throw error
-      })
-  })
+    for (const { signal_id } of signals) unconfirmed.add(signal_id)
+    try {
+      await hub.call('signals', 'pending', { confirm: drain_id, peek: true, limit: 1 })
+      for (const { signal_id } of signals) unconfirmed.delete(signal_id)
+    } catch (error) {
+      if (!isAway(error)) throw error
+    }
+  }
+}
+
+/** The first look prints what `inbox` shows, as much as one peek holds; the others what arrived after it. */
+function printMore({ hub: findHub, out }: Invocation, show: Show): () => Promise<void> {
+  let last_seq: number | null = null
+  let waiting = new Set<string>()
+  return async () => {
+    const hub = findHub()
+    if (last_seq === null) {
+      const [newest] = (await pageOfInbox(hub, { limit: 1 })).signals
+      const peek = { limit: LIMITS.drain_limit_max, peek: true }
+      const { signals, remaining } = await hub.ask('signals', 'pending', peek, DrainResult)
+      last_seq = newest?.seq ?? 0
+      // Those that arrived between the two requests would come a second time.
+      waiting = new Set(signals.map(({ signal_id }) => signal_id))
+      await show(signals)
+      if (remaining > 0) out.note(`${count(remaining, 'more signal waits', 'more signals wait')}.`)
+      return
+    }
+    const arrived: SignalView[] = []
+    for await (const view of waitingSince(hub, last_seq)) arrived.push(view)
+    arrived.reverse()
+    last_seq = arrived.at(-1)?.seq ?? last_seq
+    await show(arrived.filter(({ signal_id }) => !waiting.has(signal_id)).map(asDrained))
+  }
+}
+
+const asDrained = (view: SignalView): DrainedSignal =>
+  DrainedSignal.parse({ ...view, created_at: view.stages.created_at })
+
+/** What waits for the person and was sent after this one, newest first. A peek shows the oldest, and not all of them. */
+async function* waitingSince(hub: HubClient, seq: number): AsyncGenerator<SignalView> {
+  let before_seq: number | null = null
+  do {
+    const place: { before_seq?: number } = before_seq === null ? {} : { before_seq }
+    const page: InboxPage = await pageOfInbox(hub, { limit: LIMITS.drain_limit_default, ...place })
+    for (const view of page.signals) {
+      if (view.seq <= seq) return
+      yield view
+    }
+    before_seq = page.next
+  } while (before_seq !== null)
+}
+
+function pageOfInbox(hub: HubClient, place: { limit: number; before_seq?: number }): Promise<InboxPage> {
+  return hub.ask('signals', 'inbox', { to: OPERATOR, status: ['pending'], ...place }, InboxPage)
 }
 
 /** The answer to one signal of the person leaves the inbox once it was shown elsewhere. */
-export async function takeReply(invocation: Invocation, signal_id: string): Promise<void> {
+export async function takeReply(
+  invocation: Invocation,
+  { signal_id, seq }: Pick<Receipt, 'signal_id' | 'seq'>,
+): Promise<void> {
   const hub = invocation.hub()
-  const { signals } = await hub.ask(
-    'signals',
-    'pending',
-    { limit: LIMITS.drain_limit_max, peek: true },
-    DrainResult,
-  )
-  const replies = signals.filter(({ to, in_reply_to }) => to === OPERATOR && in_reply_to === signal_id)
+  const replies: string[] = []
+  for await (const view of waitingSince(hub, seq))
+    if (view.in_reply_to === signal_id) replies.push(view.signal_id)
   if (replies.length === 0) return
-  await hub.call('signals', 'ack', { signal_ids: replies.map((reply) => reply.signal_id) })
+  await hub.call('signals', 'ack', { signal_ids: replies })
 }

@@ -3,12 +3,13 @@ import { InvalidArgumentError, type Command } from 'commander'
 import * as z from 'zod'
 import { OPERATOR } from '../../contracts/ids.ts'
 import { LIMITS } from '../../contracts/limits.ts'
-import { SignalView } from '../../contracts/signal.ts'
+import type { SignalView } from '../../contracts/signal.ts'
 import { type Cli, invocationOf, type Invocation, parseIdentity, parseWhole } from '../cli.ts'
 import { parseDuration } from '../duration.ts'
 import { follow } from '../follow.ts'
 import { write } from '../output.ts'
 import { examples, table } from '../render.ts'
+import { InboxPage } from './inbox.ts'
 
 interface Options {
   persona?: string
@@ -18,7 +19,6 @@ interface Options {
 }
 
 const LIMIT_DEFAULT = 50
-const Page = z.object({ signals: z.array(SignalView), next: z.number().int().nullable() })
 
 /** One line of the history; it never contains what a signal says. */
 export interface LogEntry {
@@ -105,10 +105,10 @@ async function newest(
   let before_seq: number | null = null
   for (;;) {
     const asked = { ...query, ...(before_seq === null ? {} : { before_seq }) }
-    const page: z.output<typeof Page> = await hub().ask(
+    const page: InboxPage = await hub().ask(
       ...(['signals', 'inbox'] as const),
       { ...asked, limit: Math.min(limit, LIMITS.inbox_limit_max) },
-      Page,
+      InboxPage,
     )
     for (const view of page.signals) {
       if (since_ms !== null && Date.parse(view.stages.created_at) < since_ms) return found

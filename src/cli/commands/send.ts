@@ -121,7 +121,7 @@ async function waitForResult(invocation: Invocation, receipt: Receipt, wait_s: n
         { ...receipt, status: view.status, result, completed_at: stages.completed_at, by: to },
         () => (result === null ? `${to} completed it without a result.` : payloadText(result)),
       )
-      return takeReply(invocation, signal_id)
+      return takeReply(invocation, receipt)
     }
     const is_over = view !== null && ['expired', 'cancelled', 'dead'].includes(view.status)
     if (is_over || cli.clock.monotonic() >= ends_at) {
