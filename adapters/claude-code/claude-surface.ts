@@ -10,7 +10,6 @@ import {
   bellRefused,
   foundBusy,
   hookFired,
-  isUnanswered,
   registryForbids,
   registryRead,
   settled,
@@ -19,11 +18,12 @@ import {
   wasInterrupted,
   type TrackedTurn,
 } from './turn-tracker.ts'
+import { postedBell } from './posted-bell.ts'
 import type { RegistryRecord, TurnEvent } from './turn-events.ts'
 import { DEFERRED, pushStatus, saysMore } from '../surface-words.ts'
 import type { RingResult } from '../../src/contracts/control.ts'
 import type { Doorbell } from '../../src/contracts/doorbell.ts'
-import type { DoorbellId, InstanceId } from '../../src/contracts/ids.ts'
+import type { InstanceId } from '../../src/contracts/ids.ts'
 import { LIMITS } from '../../src/contracts/limits.ts'
 import type { Clock, Timer } from '../../src/ports/clock.ts'
 import type { Log } from '../../src/ports/log.ts'
@@ -74,32 +74,15 @@ export function claudeSurface(deps: ClaudeSurfaceDeps): ClaudeSurface {
   let timer: Timer | null = null
   /** Hooks have come, or their absence was told of. */
   let hooks_settled = deps.respawned
-  /** The last bell that went by one of the ways, and after which turn. */
-  let posted_last: { doorbell_id: DoorbellId; turn_seq: number } | null = null
-  /** When it was first found read, with its client at the prompt. */
-  let read_since_ms: number | null = null
+  const last = postedBell({ ways, now, isStopped: deps.isStopped })
   /** Rings that wait for the registry to catch up with the hooks. */
   const watchers = new Set<() => void>()
-
-  /**
-   * Whether the last doorbell may still begin a turn. It may while the client has not read it, and for
-   * `claude_bell_lost_ms` of standing at its prompt after it has: a message that the client drops leaves no trace.
-   */
-  function isOut(): boolean {
-    if (posted_last === null || !isUnanswered(state, posted_last)) return false
-    if (ways.unread() || deps.isStopped() || registryForbids(state)) {
-      read_since_ms = null
-      return true
-    }
-    read_since_ms ??= now()
-    return now() - read_since_ms < LIMITS.claude_bell_lost_ms
-  }
 
   const status = () =>
     pushStatus('claude-code', state.session_id, {
       ...state,
       instance_id: deps.instance_id ?? null,
-      outstanding_doorbell_id: isOut() ? (posted_last?.doorbell_id ?? null) : null,
+      outstanding_doorbell_id: last.outstanding(state),
     })
   /** A Stop that waits for its answer has the bell with that. */
   const standsIdle = () => state.turn === 'idle' && !state.asking
@@ -163,16 +146,13 @@ export function claudeSurface(deps: ClaudeSurfaceDeps): ClaudeSurface {
         move(foundBusy(state, now()))
         return DEFERRED
       }
-      if (isOut()) return DEFERRED
-      if (posted_last !== null && isUnanswered(state, posted_last)) ways.lost()
-      // Noted before it leaves: its receipt may be here before the post is done.
-      posted_last = { doorbell_id: doorbell.doorbell_id, turn_seq: state.turn_seq }
-      read_since_ms = null
+      if (last.outstanding(state) !== null) return DEFERRED
+      last.blameWay(state)
+      last.posting(doorbell.doorbell_id, state)
       move(bellPosted(state, doorbell.doorbell_id))
       const posted = await ways.post(doorbell.text)
       if (posted === 'unavailable') move(bellRefused(state, doorbell.doorbell_id))
-      // From here on it counts how long the client has had it.
-      else if (isOut()) read_since_ms = ways.unread() ? null : now()
+      else last.posted(state)
       return posted === 'sent' ? { accepted: true, proof: 'sent' } : { accepted: false, proof: posted }
     },
 

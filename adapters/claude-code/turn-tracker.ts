@@ -119,12 +119,9 @@ export function bellRefused(state: TrackedTurn, doorbell_id: DoorbellId): Tracke
   return { ...state, given: state.given.filter((bell) => bell !== doorbell_id) }
 }
 
-/** The bell was never seen, and no turn has begun since it was posted. */
-export function isUnanswered(
-  state: TrackedTurn,
-  bell: { doorbell_id: DoorbellId; turn_seq: number },
-): boolean {
-  return state.turn_seq === bell.turn_seq && state.given.includes(bell.doorbell_id)
+/** The bell was given, and has not been seen in the conversation. */
+export function isGiven(state: TrackedTurn, doorbell_id: DoorbellId): boolean {
+  return state.given.includes(doorbell_id)
 }
 
 /** A bell went out as the answer to a Stop: the agent goes on, in a turn of its own. */

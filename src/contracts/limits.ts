@@ -406,7 +406,10 @@ export const LIMITS = {
   /** Its session registry trails its hooks by a few milliseconds; before this it proves nothing. */
   claude_registry_lag_ms: 500,
   inbox_answer_ms: 2_000,
-  /** Time at the prompt after which a doorbell counts as dropped that Claude Code has read. */
+  /**
+   * Time at the prompt, of all turns together, after which a doorbell counts as lost that Claude Code has read, or has not
+   * read although it has run a turn since.
+   */
   claude_bell_lost_ms: 30_000,
   /**
    * A Claude Code session without a window has this long to end by itself, then it is asked, then made. Thrice this is

@@ -7,6 +7,7 @@ import { claudeProgram, inboxIs, openClaudeWorld, type ClaudeWorld } from '../su
 import { PERSONA } from '../support/client-world.ts'
 import { expectOneBellPerTurn, turnsOf } from '../support/conversation.ts'
 import { eventually } from '../support/eventually.ts'
+import { HELD_INBOX, holdInbox } from '../support/held-inbox.ts'
 import { BIN } from '../support/processes.ts'
 import { scenesOf } from '../support/scene.ts'
 import { processAlive } from '../../src/system/processes.ts'
@@ -222,5 +223,51 @@ describe('an inbox that swallows every bell', () => {
     await world.settled([await world.send('two')])
     expectOneBellPerTurn(world.model, ['one', 'two'])
     expect(taken.join('').match(/\(bell /g)).toHaveLength(1)
+  })
+})
+
+describe.each([
+  ['in a terminal', false],
+  ['headless', true],
+])('Claude Code %s, whose user begins a turn before it has read a doorbell,', (_, headless) => {
+  /** A doorbell is posted; then the user begins a turn, and a second signal waits for its end. */
+  async function turnBeforeBell() {
+    const world = await open({ env: inboxIs(HELD_INBOX) })
+    const inbox = await holdInbox(world)
+    let answer!: () => void
+    const after = new Promise<void>((resolve) => (answer = resolve))
+    world.model.next(/hello there/, { text: 'Hello.', after })
+    const session = headless ? world.headless(MANUAL) : null
+    const terminal = headless ? null : world.terminal(MANUAL)
+    await world.turnIs('idle')
+    const first = await world.send('one')
+    await inbox.posted()
+    session?.say('hello there')
+    terminal?.type('hello there')
+    terminal?.press('Enter')
+    await world.asked(/hello there/)
+    const second = await world.send('two')
+    await world.knows(2)
+    return { world, inbox, answer, sent: [first, second] }
+  }
+
+  test('is shown no second one while the first waits in its queue', extendedIf(headless), async () => {
+    const { world, inbox, answer, sent } = await turnBeforeBell()
+    await inbox.passOn()
+    answer()
+    await world.settled(sent)
+    const turns = expectOneBellPerTurn(world.model, ['one', 'two'])
+    expect(turns.map(({ bells }) => bells.length)).toEqual([0, 1])
+  })
+
+  test('is shown no second one while it has not read the first', extendedIf(headless), async () => {
+    const { world, inbox, answer, sent } = await turnBeforeBell()
+    answer()
+    await eventually('its turn has ended', () => world.workerLog().some(({ event }) => event === 'Stop'))
+    await world.turnIs('idle')
+    await inbox.passOn()
+    await world.settled(sent)
+    const turns = expectOneBellPerTurn(world.model, ['one', 'two'])
+    expect(turns.map(({ bells }) => bells.length)).toEqual([0, 1])
   })
 })

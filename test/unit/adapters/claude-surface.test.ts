@@ -6,6 +6,7 @@ import { LIMITS } from '../../../src/contracts/limits.ts'
 import { silentLog } from '../../../src/ports/log.ts'
 import { doorbell } from '../../support/doorbells.ts'
 import { atRest, fakeClock, type FakeClock } from '../../support/fake-clock.ts'
+import { paceSurface } from '../../support/paced-surface.ts'
 import { turnEvent } from '../../support/turn-events.ts'
 import { recordingHost } from '../../suites/surface.suite.ts'
 
@@ -225,11 +226,7 @@ describe('a bell that leaves no trace', () => {
     expect(host.reports.at(-1)).not.toHaveProperty('outstanding_doorbell_id')
   })
 
-  test('is no lost one when a turn began since, or when it was seen', async () => {
-    await surface.notify_surface(doorbell())
-    await prompt('something else')
-    await surface.stopped(turnEvent('Stop'), () => false)
-    surface.registryRead({ status: 'idle' })
+  test('is no lost one once it was seen', async () => {
     const seen = doorbell()
     await surface.notify_surface(seen)
     await prompt(seen.text)
@@ -237,8 +234,149 @@ describe('a bell that leaves no trace', () => {
     surface.registryRead({ status: 'idle' })
     await surface.notify_surface(doorbell())
     expect(lost).toBe(0)
-    expect(posted).toHaveLength(3)
+    expect(posted).toHaveLength(2)
   })
+})
+
+describe('a bell that was posted before a person began a turn', () => {
+  const bell = doorbell()
+  const outstanding = { outstanding_doorbell_id: bell.doorbell_id }
+  beforeEach(() => surface.notify_surface(bell))
+
+  /** The report that asks for a bell is the last one with `take`. */
+  const asked = () => host.reports.findLast(({ take }) => take === true)
+  async function stop(): Promise<void> {
+    await surface.stopped(turnEvent('Stop'), () => false)
+    surface.registryRead({ status: 'idle' })
+  }
+  async function turnOf(text: string, ms = 60_000): Promise<void> {
+    await prompt(text)
+    await clock.advance(ms)
+    await stop()
+  }
+
+  test('is outstanding at the end of that turn while the client has not read it', async () => {
+    unread = true
+    await turnOf('something else')
+    expect(asked()).toMatchObject({ turn: 'idle', ...outstanding })
+    expect(await surface.notify_surface(doorbell())).toEqual({ accepted: false, proof: 'deferred' })
+    expect(posted).toEqual([bell.text])
+  })
+
+  test('is outstanding while the client has it in its queue, until a turn begins with it', async () => {
+    unread = true
+    await prompt('something else')
+    unread = false
+    await clock.advance(10 * LIMITS.claude_bell_lost_ms)
+    await surface.stopped(turnEvent('Stop'), () => false)
+    expect(asked()).toMatchObject(outstanding)
+    await prompt(bell.text)
+    expect(host.reports.at(-1)).toMatchObject({ seen_doorbell_id: bell.doorbell_id, turn: 'busy' })
+    expect(host.reports.at(-1)).not.toHaveProperty('outstanding_doorbell_id')
+  })
+
+  test('is outstanding no more once it came into that turn', async () => {
+    await prompt('something else')
+    await surface.hookFired(turnEvent('PostToolBatch'))
+    await prompt(bell.text)
+    await stop()
+    expect(asked()).toMatchObject({ seen_doorbell_id: bell.doorbell_id })
+    expect(asked()).not.toHaveProperty('outstanding_doorbell_id')
+  })
+
+  test('counts as lost after its time at the prompt, which says nothing against its way', async () => {
+    await turnOf('something else')
+    await clock.advance(LIMITS.claude_bell_lost_ms - 1)
+    expect(await surface.notify_surface(doorbell())).toEqual({ accepted: false, proof: 'deferred' })
+    await clock.advance(1)
+    expect(await surface.status()).not.toHaveProperty('outstanding_doorbell_id')
+    expect(await surface.notify_surface(doorbell())).toMatchObject({ proof: 'sent' })
+    expect(lost).toBe(0)
+  })
+
+  test('counts as lost by the time at the prompt of all turns together, where none is long', async () => {
+    const gap = LIMITS.claude_bell_lost_ms / 3
+    await clock.advance(gap)
+    await turnOf('one')
+    await clock.advance(gap)
+    await turnOf('two')
+    expect(asked()).toMatchObject(outstanding)
+    await clock.advance(gap)
+    await turnOf('three')
+    expect(asked()).not.toHaveProperty('outstanding_doorbell_id')
+  })
+
+  test('does not become outstanding again once it counts as lost', async () => {
+    await clock.advance(LIMITS.claude_bell_lost_ms)
+    expect(await surface.status()).not.toHaveProperty('outstanding_doorbell_id')
+    unread = true
+    await turnOf('something else')
+    expect(asked()).not.toHaveProperty('outstanding_doorbell_id')
+  })
+
+  test('has its time at the prompt from when it was read on', async () => {
+    unread = true
+    await turnOf('something else')
+    await clock.advance(LIMITS.claude_bell_lost_ms - 1)
+    unread = false
+    expect(await surface.status()).toMatchObject(outstanding)
+    await clock.advance(LIMITS.claude_bell_lost_ms - 1)
+    expect(await surface.status()).toMatchObject(outstanding)
+    await clock.advance(1)
+    expect(await surface.status()).not.toHaveProperty('outstanding_doorbell_id')
+  })
+
+  test('is lost by its way where a client that runs turns never reads it', async () => {
+    unread = true
+    await clock.advance(10 * LIMITS.claude_bell_lost_ms)
+    await turnOf('something else')
+    await clock.advance(LIMITS.claude_bell_lost_ms - 1)
+    expect(await surface.status()).toMatchObject(outstanding)
+    await clock.advance(1)
+    expect(await surface.status()).not.toHaveProperty('outstanding_doorbell_id')
+    expect(await surface.notify_surface(doorbell())).toMatchObject({ proof: 'sent' })
+    expect(lost).toBe(1)
+  })
+
+  test('is not lost while the client stands still', async () => {
+    await turnOf('something else')
+    await clock.advance(LIMITS.claude_bell_lost_ms - 1)
+    stopped = true
+    expect(await surface.status()).toMatchObject(outstanding)
+    stopped = false
+    await clock.advance(LIMITS.claude_bell_lost_ms - 1)
+    expect(await surface.status()).toMatchObject(outstanding)
+  })
+})
+
+describe('a daemon whose bell the client has when a person begins a turn', () => {
+  test.each([
+    ['has not read', true],
+    ['has read', false],
+  ])(
+    'rings no second time at the end of that turn, and within a bound where the client, which %s it, drops it',
+    async (_, stays_unread) => {
+      const paced = paceSurface(clock, { receipts: true })
+      paced.surface = surface
+      host.report = (report) => paced.host.report(report)
+      await surface.resume_surface()
+      unread = stays_unread
+      paced.send()
+      await atRest()
+      expect(posted).toHaveLength(1)
+      await prompt('something else')
+      paced.send()
+      await clock.advance(60_000)
+      expect(await surface.stopped(turnEvent('Stop'), () => false)).toBeNull()
+      surface.registryRead({ status: 'idle' })
+      await clock.advance(LIMITS.claude_bell_lost_ms - 1)
+      expect(paced.bells).toHaveLength(1)
+      await clock.advance(LIMITS.bell_receipt_ms + 1)
+      expect(paced.bells).toHaveLength(2)
+      expect(posted).toHaveLength(2)
+      paced.close()
+    },
+  )
 })
 
 describe('a client that tells no hooks', () => {
