@@ -17,6 +17,7 @@ import {
   lookedUp,
   messagesRead,
   outstanding,
+  serverReplaced,
   startTracking,
   statusAnswered,
   told,
@@ -298,7 +299,9 @@ export function opencodeSurface(deps: OpencodeSurfaceDeps): OpencodeSurface {
 
     async connected(to, earlier) {
       server = to
+      const before = instance_id
       instance_id = deps.instanceId?.() ?? null
+      if (before !== null && instance_id !== null && instance_id !== before) move(serverReplaced(state))
       answered = false
       // What is kept is as new as what we know, or newer: a session may have begun while nothing was heard.
       const place = earlier ?? state.session

@@ -87,11 +87,16 @@ export function unbound(state: TrackedSession): TrackedSession {
 }
 
 /**
- * The server is gone. The session and its messages are kept on disk; where its turn stands is for the next connection
- * to say. A prompt that was not stored yet has gone with the server.
+ * The connection is gone, and perhaps the server with it. The session and its messages are kept on disk; the next
+ * connection reports the turn. A prompt that a server has accepted it still stores if only the connection broke.
  */
 export function adrift(state: TrackedSession): TrackedSession {
-  return { ...state, turn: 'unknown', handed: null, doubt: null }
+  return { ...state, turn: 'unknown', doubt: null }
+}
+
+/** Another process answers: a prompt that the former one had accepted and not stored is gone. */
+export function serverReplaced(state: TrackedSession): TrackedSession {
+  return state.handed === null ? state : { ...state, handed: null }
 }
 
 /** A turn runs, and that is not only presumed. */
@@ -271,8 +276,9 @@ function toldOfBound(
       const { error } = event.properties
       const missed = agentMissed(state, error?.data?.message)
       const aborted = error?.name === 'MessageAbortedError'
-      // A prompt that was handed over and is not stored was refused by it.
-      const next = { ...missed, ...(aborted ? { interrupted: true } : { handed: null }) }
+      // While no turn runs, the error is the refusal of a prompt that was accepted and not stored.
+      const refused = !aborted && state.turn === 'idle'
+      const next = { ...missed, ...(aborted && { interrupted: true }), ...(refused && { handed: null }) }
       return next.turn === 'idle' ? next : { ...next, doubt: 'breaks' }
     }
     case 'message.removed': {

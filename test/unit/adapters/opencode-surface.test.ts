@@ -1072,6 +1072,34 @@ describe('a doorbell whose turn begins late', () => {
     expect(place.removed).toEqual([])
   })
 
+  test('is outstanding after its connection broke before the server had stored its prompt', async () => {
+    const { place, outstanding } = await handed()
+    surface.disconnected()
+    await surface.connected(place.server, EARLIER)
+    expect(host.reports.at(-1)).toMatchObject(outstanding)
+    expect(await surface.notify_surface(doorbell())).toEqual({ accepted: false, proof: 'deferred' })
+  })
+
+  test('is gone with the process of its server if its prompt was not stored', async () => {
+    let instance_id = 'server-1'
+    surface.close()
+    surface = opencodeSurface({ ...deps(), instanceId: () => instance_id })
+    surface.open(host)
+    const { place } = await handed()
+    surface.disconnected()
+    instance_id = 'server-2'
+    await surface.connected(place.server, EARLIER)
+    expect(host.reports.at(-1)).not.toHaveProperty('outstanding_doorbell_id')
+    expect(await surface.notify_surface(doorbell())).toMatchObject({ accepted: true })
+  })
+
+  test('is outstanding after the failure of a turn that began before its prompt was stored', async () => {
+    const { place, outstanding } = await handed()
+    tell(place.message('msg_7'), place.says('busy'), place.answer('msg_7'))
+    tell(...place.breaks('ses_1', 'APIError'))
+    expect(await status()).toMatchObject(outstanding)
+  })
+
   describe('and whose stored prompt cannot be deleted', () => {
     const CANNOT_DELETE: Record<string, { removeMessage: OpencodeServer['removeMessage'] }> = {
       'the client offers no call for it': { removeMessage: undefined },
