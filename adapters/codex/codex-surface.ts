@@ -209,6 +209,7 @@ export function codexSurface({
     binds += 1
     way = { place, live: false }
     move(boundByHooks(state, thread))
+    void watch.look()
   }
 
   /** A bell that still stands in the former thread would ring a second time for what the next one is rung for. */

@@ -86,7 +86,7 @@ export function turnOf({ turn, toolless_since }: TrackedThread): Turn {
 /** Held by a process that we do not reach: what its hooks told stands. */
 export function boundByHooks(state: TrackedThread, { thread_id, turn, paused }: ToldThread): TrackedThread {
   const begun = turn === 'busy' ? turnBegun({ ...state, turn: 'idle' }) : { turn }
-  return { ...state, ...UNBOUND, ...begun, thread_id, paused }
+  return { ...state, ...UNBOUND, ...begun, thread_id, paused, queued: queuedIn(state, thread_id) }
 }
 
 /** What the bound thread's own hooks tell. */

@@ -179,6 +179,30 @@ describe('a thread in a terminal that keeps it to itself', () => {
     expect(own.calls).not.toContain('thread/resume')
   })
 
+  test('has its bell outstanding after the app-server was away, also where it left the queue', async () => {
+    const own = await embedded()
+    const bell = doorbell()
+    await surface.notify_surface(bell)
+    expect(own.queue).toEqual([])
+    surface.disconnected('own')
+    await surface.connected(own.server)
+    expect(await status()).toMatchObject({
+      ...{ session_id: 'kept', turn: 'idle' },
+      outstanding_doorbell_id: bell.doorbell_id,
+    })
+    expect(await surface.notify_surface(doorbell())).toEqual({ accepted: false, proof: 'deferred' })
+    expect(own.shown).toEqual([bell.text])
+  })
+
+  test('has a bell outstanding that an earlier shim has put into its queue', async () => {
+    const own = (there.own = fakeAppServer(clock, []))
+    const { doorbell_id, text } = doorbell()
+    own.stored.push(thread('kept', { status: { type: 'notLoaded' } }))
+    own.queue.push({ id: 'item-1', clientUserMessageId: `turnbell:ada:${doorbell_id}`, text })
+    await hear(news('kept', 'UserPromptSubmit'), news('kept', 'Stop'))
+    expect(await status()).toMatchObject({ session_id: 'kept', outstanding_doorbell_id: doorbell_id })
+  })
+
   test('has its bell taken back when it drained without it', async () => {
     const own = await embedded()
     own.paused = true
