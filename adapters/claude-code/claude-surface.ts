@@ -14,6 +14,7 @@ import {
   registryRead,
   settled,
   settlesAt,
+  showsDialog,
   startTracking,
   wasInterrupted,
   type TrackedTurn,
@@ -75,6 +76,8 @@ export function claudeSurface(deps: ClaudeSurfaceDeps): ClaudeSurface {
   /** Hooks have come, or their absence was told of. */
   let hooks_settled = deps.respawned
   const last = postedBell({ ways, now, isStopped: deps.isStopped })
+  /** While a doorbell is outstanding. */
+  let looking: Timer | null = null
   /** Rings that wait for the registry to catch up with the hooks. */
   const watchers = new Set<() => void>()
 
@@ -100,6 +103,13 @@ export function claudeSurface(deps: ClaudeSurfaceDeps): ClaudeSurface {
     timer = at === null ? null : clock.after(Math.max(0, at - now()), () => void settle())
     if (how.report && saysMore(told, status())) void host?.report(status())
     for (const check of watchers) check()
+  }
+
+  /** Nobody reports that the client stands still: unseen, that time would count as time at its prompt. */
+  function lookAtBell(): void {
+    if (last.outstanding(state) !== null) return
+    looking?.cancel()
+    looking = null
   }
 
   /** The registry has said something else than the hooks for long enough. */
@@ -146,13 +156,15 @@ export function claudeSurface(deps: ClaudeSurfaceDeps): ClaudeSurface {
         move(foundBusy(state, now()))
         return DEFERRED
       }
-      if (last.outstanding(state) !== null) return DEFERRED
+      // With a subagent at work the registry forbids nothing, but a message waits behind the dialog all the same.
+      if (showsDialog(state) || last.outstanding(state) !== null) return DEFERRED
       last.blameWay(state)
       last.posting(doorbell.doorbell_id, state)
       move(bellPosted(state, doorbell.doorbell_id))
       const posted = await ways.post(doorbell.text)
       if (posted === 'unavailable') move(bellRefused(state, doorbell.doorbell_id))
       else last.posted(state)
+      looking ??= clock.every(LIMITS.claude_bell_look_ms, lookAtBell)
       return posted === 'sent' ? { accepted: true, proof: 'sent' } : { accepted: false, proof: posted }
     },
 
@@ -204,6 +216,7 @@ export function claudeSurface(deps: ClaudeSurfaceDeps): ClaudeSurface {
 
     close() {
       timer?.cancel()
+      looking?.cancel()
       host = null
     },
   }

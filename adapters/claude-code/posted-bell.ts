@@ -6,7 +6,7 @@
  * batch of tools, or begins a turn of its own right after it, also where the user interrupts it. So a turn that began
  * without the doorbell does not show that the doorbell is lost. A client that stays at its prompt does.
  */
-import { isGiven, registryForbids, type TrackedTurn } from './turn-tracker.ts'
+import { isGiven, registryForbids, showsDialog, type TrackedTurn } from './turn-tracker.ts'
 import type { Ways } from './ways.ts'
 import type { DoorbellId } from '../../src/contracts/ids.ts'
 import { LIMITS } from '../../src/contracts/limits.ts'
@@ -82,5 +82,5 @@ export function postedBell({ ways, now, isStopped }: PostedBellDeps): PostedBell
 }
 
 function isAtPrompt(state: TrackedTurn): boolean {
-  return state.turn === 'idle' && !state.asking && !registryForbids(state)
+  return state.turn === 'idle' && !state.asking && !registryForbids(state) && !showsDialog(state)
 }

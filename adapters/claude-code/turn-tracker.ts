@@ -169,6 +169,11 @@ export function registryForbids(state: TrackedTurn): boolean {
   return !state.background && (state.registry === 'busy' || state.registry === 'waiting')
 }
 
+/** A dialog is open, of the main agent or of a subagent. */
+export function showsDialog({ registry }: TrackedTurn): boolean {
+  return registry === 'waiting'
+}
+
 /** A ring found the session busy although no hook said so. */
 export function foundBusy(state: TrackedTurn, now_ms: number): TrackedTurn {
   return unnamedBusy(state, now_ms)

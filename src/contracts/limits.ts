@@ -411,6 +411,8 @@ export const LIMITS = {
    * read although it has run a turn since.
    */
   claude_bell_lost_ms: 30_000,
+  /** Interval at which Claude Code's process is looked at while a doorbell is outstanding. */
+  claude_bell_look_ms: 5_000,
   /**
    * A Claude Code session without a window has this long to end by itself, then it is asked, then made. Thrice this is
    * below shim_stop_grace_ms.

@@ -238,6 +238,53 @@ describe('a bell that leaves no trace', () => {
   })
 })
 
+describe('a bell that the client has read', () => {
+  const bell = doorbell()
+  const outstanding = { outstanding_doorbell_id: bell.doorbell_id }
+  const leavesSubagent = { background_tasks: JSON.stringify([{ type: 'subagent' }]) }
+
+  test('is outstanding for the bound after its client went on, also where nobody asked meanwhile', async () => {
+    await surface.notify_surface(bell)
+    stopped = true
+    await clock.advance(2 * LIMITS.claude_bell_lost_ms)
+    stopped = false
+    expect(await surface.status()).toMatchObject(outstanding)
+    await clock.advance(LIMITS.claude_bell_lost_ms - 1)
+    expect(await surface.status()).toMatchObject(outstanding)
+    await clock.advance(1)
+    expect(await surface.status()).not.toHaveProperty('outstanding_doorbell_id')
+  })
+
+  test('is outstanding behind the dialog of a subagent', async () => {
+    await prompt()
+    await surface.stopped(turnEvent('Stop', leavesSubagent), () => false)
+    await surface.notify_surface(bell)
+    surface.registryRead({ status: 'waiting' })
+    await clock.advance(2 * LIMITS.claude_bell_lost_ms)
+    expect(await surface.status()).toMatchObject({ turn: 'idle', ...outstanding })
+    surface.registryRead({ status: 'busy' })
+    await clock.advance(LIMITS.claude_bell_lost_ms)
+    expect(await surface.status()).not.toHaveProperty('outstanding_doorbell_id')
+  })
+
+  test('leaves no timer once it was seen', async () => {
+    const armed = clock.armed()
+    await surface.notify_surface(bell)
+    await prompt(bell.text)
+    await clock.advance(LIMITS.claude_bell_look_ms)
+    expect(clock.armed()).toBe(armed)
+  })
+
+  test('is none that is posted behind the dialog of a subagent', async () => {
+    await prompt()
+    await surface.stopped(turnEvent('Stop', leavesSubagent), () => false)
+    surface.registryRead({ status: 'waiting' })
+    expect(await surface.notify_surface(bell)).toEqual({ accepted: false, proof: 'deferred' })
+    surface.registryRead({ status: 'busy' })
+    expect(await surface.notify_surface(bell)).toMatchObject({ accepted: true })
+  })
+})
+
 describe('a bell that was posted before a person began a turn', () => {
   const bell = doorbell()
   const outstanding = { outstanding_doorbell_id: bell.doorbell_id }
