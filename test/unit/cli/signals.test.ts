@@ -7,6 +7,7 @@ import type { LogEntry } from '../../../src/cli/commands/log.ts'
 import type { Problem } from '../../../src/contracts/errors.ts'
 import { TurnbellError } from '../../../src/contracts/errors.ts'
 import { LIMITS } from '../../../src/contracts/limits.ts'
+import { DrainedSignal } from '../../../src/contracts/signal.ts'
 import { eagerClock } from '../../support/fake-clock.ts'
 import { testCli, type FakeHub } from '../../support/test-cli.ts'
 import { temporaryDirectory } from '../../support/temporary-directory.ts'
@@ -229,7 +230,23 @@ describe('send --wait', () => {
       ...{ drained_at: null, confirmed_at: null, completed_at: null },
     },
   }
-  const REPLY = { ...SIGNAL, signal_id: '01JZ0000000000000000000002', to: 'operator', intent: 'reply' }
+  const REPLY = {
+    ...{
+      ...VIEW,
+      signal_id: '01JZ0000000000000000000002',
+      seq: 9,
+      to: 'operator',
+      from: 'ada',
+      origin: 'agent',
+    },
+    ...{ intent: 'reply', status: 'pending', in_reply_to: RECEIPT.signal_id },
+  }
+  const OTHER = {
+    ...REPLY,
+    signal_id: '01JZ0000000000000000000003',
+    seq: 10,
+    in_reply_to: '01JZ0000000000000000000004',
+  }
   const asking = (statuses: (string | Error)[], more: object = {}) => {
     const clock = eagerClock()
     return testCli({
@@ -242,11 +259,11 @@ describe('send --wait', () => {
           if (status instanceof Error) throw status
           return { ...VIEW, status, ...more }
         },
-        'signals.pending': () => ({
-          signals: [SIGNAL, { ...REPLY, in_reply_to: RECEIPT.signal_id }],
-          remaining: 0,
-          drain_id: null,
-        }),
+        // The oldest of what waits is not the reply; it is on the second page of the newest.
+        'signals.inbox': ({ before_seq }) =>
+          before_seq === undefined
+            ? { signals: [OTHER], next: 10 }
+            : { signals: [REPLY, { ...OTHER, seq: RECEIPT.seq - 1 }], next: RECEIPT.seq - 1 },
         'signals.ack': ({ signal_ids }) => ({ completed: signal_ids, already: [], unknown: [] }),
       },
     })
@@ -456,25 +473,135 @@ describe('inbox', () => {
     expect(taking.json()).toMatchObject({ signals: [MAIL] })
   })
 
+  /** A signal to the operator, as `signals inbox` returns it. */
+  const view = (seq: number, payload: string) => {
+    const { created_at, ...mail } = MAIL
+    const none = { pushed_at: null, rung_at: null, seen_at: null, drained_at: null, confirmed_at: null }
+    return {
+      ...{ ...mail, signal_id: `01JZ0000000000000000${String(seq).padStart(6, '0')}`, seq, payload },
+      ...{ status: 'pending', expires_at: '2026-02-01T00:00:00.000Z' },
+      stages: { created_at, ...none, completed_at: null },
+    }
+  }
+
+  /** A hub with this inbox: a peek returns the first of it, the oldest, and `signals inbox` the newest first. */
+  const hubWith = (waiting: () => ReturnType<typeof view>[], peeked: number): FakeHub => ({
+    'signals.pending': () => ({
+      signals: waiting()
+        .slice(0, peeked)
+        .map((signal) => ({ ...MAIL, signal_id: signal.signal_id, payload: signal.payload })),
+      remaining: Math.max(0, waiting().length - peeked),
+      drain_id: null,
+    }),
+    'signals.inbox': ({ limit, before_seq, ...query }) => {
+      expect(query).toEqual({ to: 'operator', status: ['pending'] })
+      const older = waiting().filter(({ seq }) => seq < ((before_seq as number | undefined) ?? Infinity))
+      const signals = older.reverse().slice(0, limit as number)
+      return { signals, next: older.length > signals.length ? (signals.at(-1)?.seq ?? null) : null }
+    },
+  })
+
+  /** Runs `inbox -f` over these looks at the inbox, one each; returns the payloads that it printed. */
+  async function followed(looks: ReturnType<typeof view>[][], peeked = 100) {
+    const { ending, end } = endable()
+    let asked_at = -1
+    let look = -1
+    const clock = eagerClock()
+    const hub = hubWith(() => {
+      if (clock.now() !== asked_at) look += 1
+      asked_at = clock.now()
+      if (look >= looks.length - 1) end()
+      return [...(looks[look] ?? [])]
+    }, peeked)
+    const turnbell = testCli({ home: temporaryDirectory(), hub, overrides: { clock, ...ending } })
+    expect(await turnbell.run('inbox', '-f', '--json')).toBe(0)
+    expect(turnbell.hubCalls.every(({ params }) => params['peek'] !== false)).toBe(true)
+    const lines = turnbell.stdout().trim().split('\n')
+    const payloads = lines.map((line) => DrainedSignal.parse(JSON.parse(line)).payload)
+    return { payloads, notes: turnbell.stderr() }
+  }
+
+  test('-f prints what arrives while more wait than a peek holds, in the order of its arrival', async () => {
+    const old = Array.from({ length: 5 }, (_, at) => view(at + 1, `old ${at + 1}`))
+    const arrived = Array.from({ length: 50 }, (_, at) => view(at + 6, `new ${at + 6}`))
+    const { payloads, notes } = await followed([old, old, [...old, ...arrived], [...old, ...arrived]], 3)
+    expect(payloads).toEqual(['old 1', 'old 2', 'old 3', ...arrived.map(({ payload }) => payload)])
+    expect(notes).toBe('2 more signals wait.\n')
+  })
+
+  test('-f prints once what arrives between the two requests of its first look', async () => {
+    const { ending, end } = endable()
+    const both = [view(1, 'one'), view(2, 'two')]
+    let requests = 0
+    const hub = hubWith(() => {
+      requests += 1
+      if (requests === 6) end()
+      return requests === 1 ? [view(1, 'one')] : [...both]
+    }, 100)
+    const overrides = { clock: eagerClock(), ...ending }
+    const turnbell = testCli({ home: temporaryDirectory(), hub, overrides })
+    expect(await turnbell.run('inbox', '-f', '--json')).toBe(0)
+    expect(turnbell.stdout().trim().split('\n')).toHaveLength(2)
+  })
+
   test('prints each once while it follows, over a restart of the hub', async () => {
     const { ending, end } = endable()
     let looks = 0
-    const later = { ...MAIL, signal_id: '01JZ0000000000000000000009', payload: 'later' }
+    const hub = hubWith(() => (looks < 3 ? [view(1, 'done')] : [view(1, 'done'), view(2, 'later')]), 100)
     const turnbell = testCli({
       home: temporaryDirectory(),
       overrides: { clock: eagerClock(), ...ending },
       hub: {
-        'signals.pending': () => {
+        ...hub,
+        'signals.inbox': (params, call) => {
           looks += 1
           if (looks === 2) throw new TurnbellError('hub_unreachable', { detail: 'it restarts' })
           if (looks === 4) end()
-          return { signals: looks < 3 ? [MAIL] : [MAIL, later], remaining: 0, drain_id: null }
+          return hub['signals.inbox']?.(params, call)
         },
       },
     })
     expect(await turnbell.run('inbox', '-f', '--json')).toBe(0)
     const lines = turnbell.stdout().trim().split('\n')
     expect(lines.map((line) => (JSON.parse(line) as { payload: string }).payload)).toEqual(['done', 'later'])
+  })
+
+  test('-f --take prints a signal that was replayed after it was taken', async () => {
+    const { ending, end } = endable()
+    let drains = 0
+    const turnbell = testCli({
+      home: temporaryDirectory(),
+      overrides: { clock: eagerClock(), ...ending },
+      hub: {
+        'signals.pending': ({ confirm }) => {
+          if (confirm !== undefined) return { signals: [], remaining: 0, drain_id: null }
+          drains += 1
+          if (drains === 2) end()
+          return { signals: [MAIL], remaining: 0, drain_id: DRAIN_ID }
+        },
+      },
+    })
+    expect(await turnbell.run('inbox', '-f', '--take', '--json')).toBe(0)
+    expect(turnbell.stdout().trim().split('\n')).toHaveLength(2)
+  })
+
+  test('-f --take does not print again what it could not confirm', async () => {
+    const { ending, end } = endable()
+    let drains = 0
+    const turnbell = testCli({
+      home: temporaryDirectory(),
+      overrides: { clock: eagerClock(), ...ending },
+      hub: {
+        'signals.pending': ({ confirm }) => {
+          if (confirm !== undefined) throw new TurnbellError('hub_unreachable', { detail: 'it restarts' })
+          drains += 1
+          if (drains === 2) end()
+          return { signals: [MAIL], remaining: 0, drain_id: DRAIN_ID }
+        },
+      },
+    })
+    expect(await turnbell.run('inbox', '-f', '--take', '--json')).toBe(0)
+    expect(turnbell.stdout().trim().split('\n')).toHaveLength(1)
   })
 })
 
