@@ -24,22 +24,25 @@ export function registerDoctor(program: Command, cli: Cli): void {
     const invocation = invocationOf(cli, command)
     let findings = await runChecks(invocation)
     let fixed: Fixed[] = []
+    let refused: Finding[] = []
     if (fix) {
-      const outcome = await applyFixes(invocation, findings)
-      fixed = outcome.fixed
-      findings = [...(fixed.length > 0 ? await runChecks(invocation) : findings), ...outcome.refused]
+      ;({ fixed, refused } = await applyFixes(invocation, findings))
+      findings = [...(fixed.length > 0 ? await runChecks(invocation) : findings), ...refused]
     }
     const ok = findings.every(({ state }) => state !== 'broken')
     const told = findings.map(({ fix: by, ...finding }) => ({ ...finding, fixable: by !== undefined }))
     await invocation.out.result({ ok, findings: told, ...(fix ? { fixed } : {}) }, () =>
-      [describeFindings(findings, cli), ...(fix ? [describeFixed(fixed)] : [])].join('\n'),
+      [describeFindings(findings, cli), ...(fix ? [describeFixed(fixed, refused)] : [])].join('\n'),
     )
     if (!ok) cli.exitWith(EXIT.failed)
   })
 }
 
-const describeFixed = (fixed: readonly Fixed[]) =>
-  fixed.length === 0 ? 'There was nothing that --fix does.' : `${count(fixed.length, 'thing')} fixed.`
+function describeFixed(fixed: readonly Fixed[], refused: readonly Finding[]): string {
+  if (fixed.length === 0 && refused.length === 0) return 'There was nothing that --fix does.'
+  const failed = refused.length === 0 ? '' : ` ${count(refused.length, 'fix', 'fixes')} failed.`
+  return `${count(fixed.length, 'thing')} fixed.${failed}`
+}
 
 const MARKS = { ok: 'ok', warning: 'note', broken: 'BROKEN' } as const
 

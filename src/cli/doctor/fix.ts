@@ -35,11 +35,18 @@ export async function applyFixes(
       await fix.run()
       fixed.push({ check, did: fix.does, backups })
     } catch (error) {
-      if (!(error instanceof TurnbellError)) throw error
-      refused.push(broken(`${check} --fix`, error.detail, error.hint))
+      refused.push(refusedFix(check, error))
     }
   }
   return { fixed, refused }
+}
+
+/** Any error: one fix that fails must keep neither the others from being applied nor the findings from being printed. */
+function refusedFix(check: string, error: unknown): Finding {
+  const name = `${check} --fix`
+  if (error instanceof TurnbellError) return broken(name, error.detail, error.hint)
+  const detail = error instanceof Error ? error.message : String(error)
+  return broken(name, detail, 'Remove the cause, then run `turnbell doctor --fix` again.')
 }
 
 /** The copy; null where there is no such file. */

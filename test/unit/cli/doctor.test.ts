@@ -2,7 +2,7 @@ import { once } from 'node:events'
 import fs from 'node:fs'
 import net from 'node:net'
 import path from 'node:path'
-import { describe, expect, test } from 'vitest'
+import { describe, expect, onTestFinished, test, vi } from 'vitest'
 import type { Finding } from '../../../src/cli/doctor/finding.ts'
 import { TurnbellError } from '../../../src/contracts/errors.ts'
 import type { SurfaceKind } from '../../../src/contracts/ids.ts'
@@ -597,6 +597,40 @@ describe('doctor --fix', () => {
 
     expect((await doctor('--fix')).fixed).toEqual([])
     expect(turnbell.stderr()).toBe('')
+  })
+
+  test('reports a fix that fails with an error of the system, and applies the others', async () => {
+    const home = temporaryDirectory()
+    fs.chmodSync(home, 0o755)
+    openToken(home)
+    const denied = Object.assign(new Error('EPERM: operation not permitted'), { code: 'EPERM' })
+    const closing = vi.spyOn(fs, 'chmodSync').mockImplementationOnce(() => {
+      throw denied
+    })
+    onTestFinished(() => closing.mockRestore())
+    const turnbell = testCli({ home })
+    expect(await turnbell.run('doctor', '--fix', '--json')).toBe(1)
+    const { findings, fixed } = turnbell.json<Report>()
+    expect(findings).toContainEqual(
+      expect.objectContaining({ check: 'home --fix', state: 'broken', detail: denied.message }),
+    )
+    expect(fixed?.map(({ check }) => check)).toEqual(['secrets'])
+  })
+
+  test('reports a file that cannot be copied before it is changed, and leaves it', async () => {
+    const { turnbell, doctor, node, hooks } = await upgraded()
+    const full = Object.assign(new Error('ENOSPC: no space left on device'), { code: 'ENOSPC' })
+    const copying = vi.spyOn(fs, 'copyFileSync').mockImplementation(() => {
+      throw full
+    })
+    onTestFinished(() => copying.mockRestore())
+    const { code, fixed, of } = await doctor('--fix')
+    expect({ code, fixed }).toEqual({ code: 1, fixed: [] })
+    expect(of('connection codex --fix')).toMatchObject({ state: 'broken', detail: full.message })
+    expect(of('service hub --fix')).toMatchObject({ state: 'broken', detail: full.message })
+    expect(fs.readFileSync(hooks, 'utf8')).toContain(node)
+    expect(await turnbell.run('doctor', '--fix')).toBe(1)
+    expect(turnbell.stdout()).toContain('0 things fixed. 2 fixes failed.')
   })
 
   test('closes what others can read, and nothing the second time', async () => {
