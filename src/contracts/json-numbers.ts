@@ -62,7 +62,7 @@ const SHOWN_LENGTH_MAX = 40
 
 /** Digits without zeros at either end, and the power of ten of the last one. The sign is always kept. */
 function decimal(source: string): { digits: string; exponent: number } {
-  const [mantissa = '', power = '0'] = source.replace('-', '').toLowerCase().split(/e(.*)/s)
+  const [mantissa = '', power = '0'] = source.replace(/^-/, '').toLowerCase().split(/e(.*)/s)
   const [whole = '', fraction = ''] = mantissa.split('.')
   const all = (whole + fraction).replace(/^0+/, '')
   const digits = all.replace(/0+$/, '')
