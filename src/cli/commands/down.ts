@@ -36,7 +36,7 @@ export function registerDown(program: Command, cli: Cli): void {
       return cli.exitWith(EXIT.failed)
     }
     const stopped = await stopHome(invocation, { keep_hub: options.keepHub === true })
-    await out.result({ ...stopped, windows }, () => describeStopped(stopped, windows))
+    await out.result({ ...stopped, windows }, () => describeStopped(stopped, windows, options))
     if (stopped.failed.length > 0) cli.exitWith(EXIT.failed)
   })
 }
@@ -46,16 +46,29 @@ async function isWanted({ cli, json }: Invocation): Promise<boolean> {
   return json || !canAsk(cli) || confirm(cli, 'Stop?')
 }
 
-function describeStopped({ daemons, hub, failed }: StoppedHome, windows: readonly OpenWindow[]): string {
+function describeStopped(
+  { daemons, hub, stand_in_pid, failed }: StoppedHome,
+  windows: readonly OpenWindow[],
+  { keepHub }: DownOptions,
+): string {
   const stopped = [
     ...(daemons.length === 0
       ? []
       : [`${count(daemons.length, 'daemon')} (${daemons.map(({ identity }) => identity).join(', ')})`]),
     ...(hub === null ? [] : [`the hub (process ${hub.pid})`]),
   ]
-  return [
-    stopped.length === 0 ? 'Nothing runs in this home.' : `Stopped: ${stopped.join(' and ')}.`,
+  const running = [
     ...failed.map(({ name, detail }) => `Still running: ${name}: ${detail}`),
+    ...(stand_in_pid === null
+      ? []
+      : [
+          `Still running: the hub in the bridge of an agent's client (process ${stand_in_pid}); it ends with it.`,
+        ]),
+  ]
+  const nothing = keepHub === true ? 'No daemon runs in this home.' : 'Nothing runs in this home.'
+  return [
+    ...(stopped.length > 0 ? [`Stopped: ${stopped.join(' and ')}.`] : running.length > 0 ? [] : [nothing]),
+    ...running,
     ...(windows.length > 0 ? ['The open windows are rung again after `turnbell up`.'] : []),
   ].join('\n')
 }

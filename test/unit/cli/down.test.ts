@@ -105,7 +105,29 @@ test('down does not end the client of a bridge that is the hub', async () => {
   const turnbell = testCli({ home })
   expect(await turnbell.run('down', '--json')).toBe(0)
   expect(turnbell.json<Down>()).toMatchObject({ hub: null, stand_in_pid: hub_process.pid })
+  expect(await turnbell.run('down')).toBe(0)
+  expect(turnbell.stdout()).toBe(
+    `Still running: the hub in the bridge of an agent's client (process ${hub_process.pid}); it ends with it.\n`,
+  )
   expect(isAlive(hub_process)).toBe(true)
+})
+
+test('down does not say that nothing runs where it kept the hub', async () => {
+  const { home } = await world({ names: [] })
+  const turnbell = testCli({ home })
+  expect(await turnbell.run('down', '--keep-hub')).toBe(0)
+  expect(turnbell.stdout()).toBe('No daemon runs in this home.\n')
+})
+
+test('down does not say that nothing runs where the only daemon refuses', async () => {
+  const { home, paths } = await world({ names: [], hub: null })
+  await fakeDaemon(paths('eve'), (method) => {
+    if (method === 'status') return daemonStatus('eve')
+    throw new TurnbellError('home_not_permitted', { detail: 'not this one' })
+  })
+  const turnbell = testCli({ home })
+  expect(await turnbell.run('down')).toBe(1)
+  expect(turnbell.stdout()).toBe('Still running: eve: not this one\n')
 })
 
 test('down stops everything else and exits with 1 where a daemon refuses', async () => {
