@@ -38,20 +38,31 @@ export function isUsualHome(home: Home, env: NodeJS.ProcessEnv): boolean {
   return home.root === path.join(userDirectory(env['HOME']), '.turnbell')
 }
 
-/** Sets the home of a project, or with null removes it. Writes only what changes; a file that is empty goes. */
-export function setWiredHome(env: NodeJS.ProcessEnv, project: string, home: string | null): void {
+/** Sets the home of a project. Writes only what changes. */
+export function setWiredHome(env: NodeJS.ProcessEnv, project: string, home: string): void {
   const { [project]: before, ...others } = readHomes(env)
-  if ((before ?? null) === home) return
+  if (before !== home) writeHomes(env, { ...others, [project]: home })
+}
+
+/** Removes the home of a project if it is `ours`: another home may have set it since. A file that is empty goes. */
+export function removeWiredHome(
+  env: NodeJS.ProcessEnv,
+  project: string,
+  ours: (home: string) => boolean,
+): void {
+  const { [project]: before, ...others } = readHomes(env)
+  if (before === undefined || !ours(before)) return
+  if (Object.keys(others).length > 0) return writeHomes(env, others)
   const file = fileOf(env)
-  const after = home === null ? others : { ...others, [project]: home }
-  if (Object.keys(after).length === 0) {
-    fs.rmSync(file, { force: true })
-    if (fs.readdirSync(path.dirname(file)).length === 0) fs.rmdirSync(path.dirname(file))
-    return
-  }
+  fs.rmSync(file, { force: true })
+  if (fs.readdirSync(path.dirname(file)).length === 0) fs.rmdirSync(path.dirname(file))
+}
+
+function writeHomes(env: NodeJS.ProcessEnv, homes: Record<string, string>): void {
+  const file = fileOf(env)
   fs.mkdirSync(settingsDirectory(env), { recursive: true })
   ensurePrivateDirectory(path.dirname(file))
-  replaceFile(file, `${JSON.stringify(after, null, 2)}\n`, { flush: true })
+  replaceFile(file, `${JSON.stringify(homes, null, 2)}\n`, { flush: true })
 }
 
 const fileOf = (env: NodeJS.ProcessEnv) => path.join(settingsDirectory(env), 'turnbell', 'homes.json')

@@ -23,7 +23,7 @@ import {
   type RecordedFile,
 } from './record.ts'
 import type { Wanted } from './wanted.ts'
-import { isUsualHome, setWiredHome } from '../../system/wired-home.ts'
+import { isUsualHome, removeWiredHome, setWiredHome } from '../../system/wired-home.ts'
 import { systemPlaces } from '../../system/places.ts'
 import { shellWord } from '../../system/shell-word.ts'
 
@@ -145,7 +145,7 @@ export async function disconnect(
       const files = plan.files.flatMap(({ left, recorded }) => (left === undefined ? [] : (recorded ?? [])))
       if (files.length > 0) connections.keep({ ...old, files, trusted_hooks: [] })
       else connections.forget(old)
-      if (!others.some((other) => other.project === project)) setWiredHome(invocation.cli.env, project, null)
+      if (!others.some((other) => other.project === project)) leaveHome(invocation, project)
     }
     return { plan, patch: patchOf(plan), connection: old, git: NOTHING_SEEN }
   }
@@ -158,6 +158,12 @@ function leadHome(invocation: Invocation, { files, project }: Connection): void 
   const silent = files.some(({ file }) => caller(file).portable)
   if (silent && !isUsualHome(invocation.home, invocation.cli.env))
     setWiredHome(invocation.cli.env, project, invocation.home.root)
+}
+
+/** The connections of another home lead to that home. */
+function leaveHome({ cli, home }: Invocation, project: string): void {
+  const places = systemPlaces(home)
+  removeWiredHome(cli.env, project, (named) => places.real(named) === places.real(home.root))
 }
 
 /** What has to be there for the files to lead anywhere. */

@@ -143,6 +143,19 @@ describe('the home of a wiring that names none', () => {
     expect(wiredHome(env, () => repository.root)).toBeUndefined()
   })
 
+  test('stays where another home is disconnected, and goes by whatever name of its own', async () => {
+    const link = path.join(outer, 'link')
+    const own = person()
+    const other = person({ home: path.join(outer, 'other') })
+    await other.connect('codex')
+    await own.connect('opencode')
+    await other.cli.run('disconnect', 'codex')
+    expect(wiredHome(own.env, () => repository.root)).toBe(own.home)
+    fs.symlinkSync(own.home, link)
+    await person({ home: link }).cli.run('disconnect', 'opencode')
+    expect(wiredHome(own.env, () => repository.root)).toBeUndefined()
+  })
+
   test('needs no note where it is the usual one', async () => {
     const { connect, env } = person({ home: path.join(outer, 'user', '.turnbell') })
     await connect('codex')
