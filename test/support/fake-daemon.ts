@@ -42,7 +42,7 @@ export function daemonStatus(identity: string, more: Partial<DaemonStatus> = {})
 
 export async function fakeDaemon(
   paths: PersonaPaths,
-  answer: (method: string, daemon: FakeDaemon) => Json,
+  answer: (method: string, daemon: FakeDaemon) => Json | Promise<Json>,
 ): Promise<FakeDaemon> {
   fs.mkdirSync(paths.run_dir, { recursive: true, mode: 0o700 })
   const listener = await localSockets.listen(

@@ -5,14 +5,13 @@ import { EXIT } from '../../contracts/exit-codes.ts'
 import { pause } from '../../ports/pause.ts'
 import { prepareHome } from '../../system/home.ts'
 import { returnIdleMemory } from '../../system/idle-memory.ts'
-import { canAsk, confirm } from '../ask.ts'
 import { type Cli, type Invocation, invocationOf } from '../cli.ts'
-import { describeWindows, openWindows } from '../open-windows.ts'
 import { count, examples } from '../render.ts'
 import { startFleet, type Fleet } from '../up/fleet.ts'
 import { createLaunch } from '../up/launch.ts'
 import { changes } from '../up/lines.ts'
 import { openScreen, type Screen } from '../up/screen.ts'
+import { mayStop, stopRequest, type StopRequest } from '../up/stop-request.ts'
 import { frame, type Snapshot } from '../up/view.ts'
 import { createWatch, type Watch } from '../up/watch.ts'
 
@@ -56,7 +55,9 @@ async function up(invocation: Invocation): Promise<void> {
     returnIdleMemory()
     for (;;) {
       await keepShowing(invocation, fleet, show, stop)
-      if (!stop.isAsked() || (await mayStop(invocation, fleet, show, stop))) break
+      if (!stop.isAsked()) break
+      show.close()
+      if (await mayStop(invocation, ownDaemons(fleet), stop)) break
       stop.goOn()
       show = showFor(cli, json)
     }
@@ -66,30 +67,12 @@ async function up(invocation: Invocation): Promise<void> {
   }
 }
 
+/** Names of the daemons that were started here. */
+const ownDaemons = (fleet: Fleet) =>
+  fleet.daemons().flatMap(({ name, ours, pid }) => (ours && pid !== null ? [name] : []))
+
 const showFor = (cli: Cli, json: boolean): Show =>
   json ? linesTo(cli, cli.stderr) : isTerminal(cli) ? liveView(cli) : linesTo(cli, cli.stdout)
-
-/** Names the windows that the daemons of this `up` ring, and asks whoever pressed Ctrl-C at a terminal. */
-async function mayStop(
-  invocation: Invocation,
-  fleet: Fleet,
-  show: Show,
-  stop: StopRequest,
-): Promise<boolean> {
-  const { cli, out } = invocation
-  show.close()
-  const ours = fleet.daemons().filter((part) => part.ours && part.pid !== null)
-  const windows = await openWindows(
-    invocation,
-    ours.map(({ name }) => name),
-  )
-  if (windows.length === 0) return true
-  out.note(describeWindows(windows))
-  if (!stop.isByKey() || !canAsk(cli)) return true
-  const answered = new AbortController()
-  const insisted = new Promise<true>((resolve) => stop.onSecond(() => resolve(true)))
-  return Promise.race([confirm(cli, 'Stop?', answered.signal), insisted]).finally(() => answered.abort())
-}
 
 async function sayReady({ json, out, home, hub }: Invocation, fleet: Fleet, show: Show): Promise<void> {
   const started = { home: home.root, hub: fleet.hub(), url: hub().url, personas: fleet.daemons() }
@@ -134,7 +117,7 @@ async function followQuietly(fleet: Fleet, show: Show): Promise<void> {
 
 async function stopFleet({ cli, out }: Invocation, fleet: Fleet, stop: StopRequest): Promise<void> {
   const was_down = fleet.isDown()
-  const ours = fleet.daemons().filter((part) => part.ours && part.pid !== null)
+  const ours = ownDaemons(fleet)
   const hub = fleet.hub()
   const left = fleet.daemons().filter((part) => !part.ours && part.pid !== null)
   out.note(
@@ -205,47 +188,5 @@ function linesTo(cli: Cli, stream: NodeJS.WritableStream): Show {
       remarked = text
     },
     close() {},
-  }
-}
-
-// --- stopping -------------------------------------------------------------------------------
-
-interface StopRequest {
-  readonly asked: Promise<void>
-  isAsked(): boolean
-  /** By Ctrl-C, so somebody is at the terminal. */
-  isByKey(): boolean
-  /** It was taken back: the next one is a first one again. */
-  goOn(): void
-  onSecond(call: () => void): void
-  forget(): void
-}
-
-function stopRequest(cli: Cli): StopRequest {
-  let count_asked = 0
-  let by_key = false
-  let ask = (): void => {}
-  let second = (): void => {}
-  const newRequest = () => new Promise<void>((resolve) => (ask = resolve))
-  let asked = newRequest()
-  const forget = cli.onTermination((os_signal) => {
-    count_asked += 1
-    by_key = os_signal === 'SIGINT'
-    if (count_asked === 1) ask()
-    else second()
-  })
-  return {
-    get asked() {
-      return asked
-    },
-    isAsked: () => count_asked > 0,
-    isByKey: () => by_key,
-    goOn() {
-      count_asked = 0
-      second = () => {}
-      asked = newRequest()
-    },
-    onSecond: (call) => void (second = call),
-    forget,
   }
 }
