@@ -152,7 +152,7 @@ describe('turnbell doctor', () => {
         detail: expect.stringContaining('not looked at') as string,
       })
     expect(findings.filter(({ state }) => state === 'broken')).toHaveLength(1)
-    expect(of('secrets')).toBeDefined()
+    expect(of('secrets')).toMatchObject({ state: 'warning', detail: 'no operator token yet' })
   })
 
   test('makes every check whatever fails: an operator token that others can read', async () => {
@@ -171,7 +171,7 @@ describe('turnbell doctor', () => {
       detail: expect.stringContaining('is ready') as string,
     })
     expect(of('daemon ada')).toMatchObject({ state: 'warning' })
-    expect(of('client codex')).toBeDefined()
+    expect(of('client codex')).toMatchObject({ state: 'ok', detail: 'not installed, and no persona uses it' })
   })
 
   test('says of a hub that is not this home’s what its user can do', async () => {

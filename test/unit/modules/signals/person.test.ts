@@ -90,9 +90,12 @@ describe('the operator as an addressee', () => {
     await expect(world.personas.add({ identity: 'operator', surface: 'mcp' })).rejects.toMatchObject({
       code: 'params_invalid',
     })
-    for (const forged of [agent('operator'), daemon('operator')]) {
-      await expect(world.send({ to: 'bob' }, forged)).rejects.toBeDefined()
-      await expect(world.drain(forged)).rejects.toBeDefined()
+    for (const [forged, code] of [
+      [agent('operator'), 'params_invalid'],
+      [daemon('operator'), 'kind_forbidden'],
+    ] as const) {
+      await expect(world.send({ to: 'bob' }, forged)).rejects.toMatchObject({ code })
+      await expect(world.drain(forged)).rejects.toMatchObject({ code })
     }
     await expect(world.send({ to: 'bob', from: 'operator' }, BOB)).rejects.toMatchObject({
       code: 'identity_mismatch',
