@@ -177,6 +177,7 @@ async function readPayload(
     throw nothingSaid('the text is empty')
   }
   const piped = await pipedText(cli)
+  if (piped === null && isPipe(cli.stdin)) throw nothingPiped()
   if (piped === null) out.note('stdin is open but nothing arrived; - waits for it.')
   const read = withoutLineEnd(piped ?? '')
   if (read.trim() !== '') return read
@@ -201,6 +202,18 @@ async function pipedText({ stdin, clock }: Cli): Promise<string | null> {
   stream.pause()
   stream.unref?.()
   return null
+}
+
+/** In a shell's pipeline the text may come late; a socket is more often one that a caller passed on without any text. */
+function isPipe({ fd }: Cli['stdin'] & { fd?: number }): boolean {
+  return fd !== undefined && fs.fstatSync(fd).isFIFO()
+}
+
+function nothingPiped(): TurnbellError {
+  return new TurnbellError('usage_invalid', {
+    detail: `There is nothing to send: stdin is a pipe, and no text arrived within ${LIMITS.piped_text_ms / 1000} s.`,
+    hint: 'Write - to wait for the text, or --payload null for a signal that says nothing else.',
+  })
 }
 
 function nothingSaid(why: string): TurnbellError {

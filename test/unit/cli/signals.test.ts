@@ -1,7 +1,8 @@
+import { execFileSync } from 'node:child_process'
 import fs from 'node:fs'
 import path from 'node:path'
 import { PassThrough, Writable } from 'node:stream'
-import { afterEach, describe, expect, test, vi } from 'vitest'
+import { afterEach, describe, expect, onTestFinished, test, vi } from 'vitest'
 import type { Cli } from '../../../src/cli/cli.ts'
 import type { LogEntry } from '../../../src/cli/commands/log.ts'
 import type { Problem } from '../../../src/contracts/errors.ts'
@@ -157,8 +158,41 @@ describe('send', () => {
     }
   })
 
-  test('says so where a pipe stays open and nothing arrives', async () => {
-    const turnbell = sending({ overrides: { stdin: new PassThrough() } })
+  /** The reading end of a pipe that stays open, without any text. */
+  function openPipe(): Cli['stdin'] {
+    const file = path.join(temporaryDirectory(), 'pipe')
+    execFileSync('mkfifo', [file])
+    const fd = fs.openSync(file, fs.constants.O_RDWR | fs.constants.O_NONBLOCK)
+    onTestFinished(() => fs.closeSync(fd))
+    return Object.assign(new PassThrough(), { fd })
+  }
+
+  test.each([[['--intent', 'wake']], [[]]])(
+    'is refused where stdin is a pipe from which no text arrives in time: %j',
+    async (words) => {
+      const turnbell = sending({ overrides: { stdin: openPipe(), clock: eagerClock() } })
+      expect(await turnbell.run('send', '--to', 'ada', ...words, '--json')).toBe(64)
+      expect(turnbell.json<Problem>()).toMatchObject({
+        code: 'usage_invalid',
+        hint: expect.stringMatching(/Write - to wait.*--payload null/) as string,
+      })
+      expect(turnbell.hubCalls).toEqual([])
+    },
+  )
+
+  test.each([
+    [['--payload', '{"n":1}'], { n: 1 }],
+    [['--payload', 'null'], null],
+    [['hello'], 'hello'],
+  ])('does not look at a pipe that stays open where it is told what to send: %j', async (words, payload) => {
+    const turnbell = sending({ overrides: { stdin: openPipe() } })
+    expect(await turnbell.run('send', '--to', 'ada', '--intent', 'wake', ...words)).toBe(0)
+    expect(payloadOf(turnbell)).toEqual(payload)
+    expect(turnbell.stderr()).toBe('')
+  })
+
+  test('says so where a stdin that is no pipe stays open and nothing arrives', async () => {
+    const turnbell = sending({ overrides: { stdin: new PassThrough(), clock: eagerClock() } })
     expect(await turnbell.run('send', '--to', 'ada', '--intent', 'wake')).toBe(0)
     expect(payloadOf(turnbell)).toBeNull()
     expect(turnbell.stderr()).toContain('- waits for it')
