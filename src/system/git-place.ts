@@ -5,6 +5,8 @@
  * left over from somebody else, and a directory was named.
  */
 import { spawnSync } from 'node:child_process'
+import fs from 'node:fs'
+import path from 'node:path'
 
 export interface GitAsked {
   cwd: string
@@ -20,6 +22,14 @@ export function gitLine({ cwd, env, within_ms }: GitAsked, ...args: string[]): s
     stdio: ['ignore', 'pipe', 'ignore'],
   })
   return status === 0 ? stdout.replace(/\r?\n$/, '') : null
+}
+
+/** The nearest directory with a `.git`, from this one upwards; null if there is none. Starts no git. */
+export function nearestGit(directory: string): string | null {
+  for (let at = directory; ; at = path.dirname(at)) {
+    if (fs.existsSync(path.join(at, '.git'))) return at
+    if (path.dirname(at) === at) return null
+  }
 }
 
 /** Of the machine's and the person's settings git learns in any case. */

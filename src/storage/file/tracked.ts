@@ -4,6 +4,7 @@
  */
 import fs from 'node:fs'
 import path from 'node:path'
+import { nearestGit } from '../../system/git-place.ts'
 
 interface Index {
   stamp: string
@@ -19,7 +20,7 @@ export function trackedLook(at: string): () => boolean {
   let known: Index | null = null
   return () => {
     try {
-      const top = topOf(path.dirname(at))
+      const top = nearestGit(path.dirname(at))
       if (top === null) return false
       const file = path.join(gitFolder(top), 'index')
       const { ino, size, mtimeMs } = fs.statSync(file)
@@ -33,13 +34,6 @@ export function trackedLook(at: string): () => boolean {
       // No index, or one that cannot be read.
       return false
     }
-  }
-}
-
-function topOf(directory: string): string | null {
-  for (let one = directory; ; one = path.dirname(one)) {
-    if (fs.existsSync(path.join(one, '.git'))) return one
-    if (path.dirname(one) === one) return null
   }
 }
 
