@@ -1,9 +1,8 @@
 /** What a person may not expect of the session that `turnbell run` is about to start. */
-import fs from 'node:fs'
-import path from 'node:path'
 import type { ClientKind } from '../contracts/ids.ts'
 import { joined } from '../system/joined.ts'
 import type { Invocation } from './cli.ts'
+import { isOutsideOf } from './outside-of.ts'
 
 /** Sentences for people: the session works outside of the persona's project, or is its second one. */
 export async function runNotes(
@@ -33,9 +32,7 @@ function outsideOfProject(
   const { project, headless } = config().personas[persona] ?? {}
   // An agent without a window is joined where it works.
   if (project === undefined || headless === true) return null
-  const way = path.relative(realPath(project), realPath(cli.cwd))
-  const is_within = way === '' || !(way === '..' || way.startsWith(`..${path.sep}`) || path.isAbsolute(way))
-  return is_within ? null : { project, cwd: cli.cwd }
+  return isOutsideOf(project, cli.cwd) ? { project, cwd: cli.cwd } : null
 }
 
 async function isOpen(invocation: Invocation, persona: string, surface: ClientKind): Promise<boolean> {
@@ -46,12 +43,4 @@ async function isOpen(invocation: Invocation, persona: string, surface: ClientKi
     .status()
     .catch(() => null)
   return status?.surface.attached === true
-}
-
-function realPath(directory: string): string {
-  try {
-    return fs.realpathSync(directory)
-  } catch {
-    return path.resolve(directory)
-  }
 }
