@@ -1,27 +1,41 @@
 /**
  * A client that stands still for 30 s after a doorbell was handed to it, and a model that answers 30 s late: no time makes
- * a doorbell lost, so the model is shown one in the turn.
+ * a doorbell lost, so the model is shown one in the turn. The next doorbell finds the client slow again, just long enough
+ * that the daemon asks what became of it before its turn begins.
  */
 import { setTimeout } from 'node:timers/promises'
 import { expectOneBellPerTurn } from '../support/conversation.ts'
 import { eventually } from '../support/eventually.ts'
 import { BELL, type Scene } from '../support/scene.ts'
+import { LIMITS } from '../../src/contracts/limits.ts'
 
 const SLOW_MS = 30_000
+/** The daemon's question waits for its answer when the client goes on. */
+const ASKED_MS = LIMITS.bell_receipt_ms + 2_000
 
 /** `pid` is the process that takes the doorbell; it stands at its prompt. */
 export async function isRungOnceWhileSlow(scene: Scene, pid: number): Promise<void> {
-  const { doorbells_rung: before } = await scene.status()
   scene.model.always(BELL, () => ({ ...scene.drain, after: setTimeout(SLOW_MS) }))
-  const first = await scene.send('one')
+  const first = await sendToStopped(scene, pid, 'one', SLOW_MS)
+  const second = await scene.send('two')
+  await scene.settled([first, second])
+  scene.model.always(BELL, scene.drain)
+  const third = await sendToStopped(scene, pid, 'three', ASKED_MS)
+  const fourth = await scene.send('four')
+  await scene.settled([third, fourth])
+  expectOneBellPerTurn(scene.model, ['one', 'two', 'three', 'four'])
+}
+
+/** Stops the client between the doorbell and its turn. */
+async function sendToStopped(scene: Scene, pid: number, payload: string, stopped_ms: number) {
+  const { doorbells_rung: before } = await scene.status()
+  const sent = await scene.send(payload)
   await eventually('the doorbell has left', async () => (await scene.status()).doorbells_rung > before)
   process.kill(pid, 'SIGSTOP')
   try {
-    await setTimeout(SLOW_MS)
+    await setTimeout(stopped_ms)
   } finally {
     process.kill(pid, 'SIGCONT')
   }
-  const second = await scene.send('two')
-  await scene.settled([first, second])
-  expectOneBellPerTurn(scene.model, ['one', 'two'])
+  return sent
 }
