@@ -71,8 +71,8 @@ export interface CodexSurfaceDeps {
    * that is not known.
    */
   hasWindow?: HasWindow
-  /** The process of the persona's own app-server, which runs the turns of its threads. */
-  instanceId?: () => InstanceId | null
+  /** The process of an app-server, which runs the turns of its threads. */
+  instanceId?: (place: Place) => InstanceId | null
 }
 
 export function codexSurface({
@@ -91,7 +91,7 @@ export function codexSurface({
   let state = startTracking(clock.now())
   /** Where the bound thread is reached. Without `live` only its queue is. */
   let way: { place: Place; live: boolean } | null = null
-  let own_instance_id: InstanceId | null = null
+  const instance_ids: Record<Place, InstanceId | null> = { own: null, shared: null }
   let settling: Timer | null = null
   /** A search that failed is made again, for a reason that was said. */
   let seekingAgain: Timer | null = null
@@ -117,12 +117,19 @@ export function codexSurface({
       ...{ ...state, turn: turnOf(state), window: state.thread_id === null || isShown() },
       outstanding_doorbell_id: state.queued.at(-1) ?? null,
       interrupted: state.paused,
-      instance_id: way?.place === 'own' && way.live ? own_instance_id : null,
+      instance_id: runningInstance(),
     }
     return pushStatus('codex', state.thread_id, facts, state.thread_id !== null)
   }
   const reporter = statusReporter(status)
   const { report, reportChange } = reporter
+
+  /** The process that runs the turns of the bound thread: its app-server, or a terminal that keeps it to itself. */
+  function runningInstance(): InstanceId | null {
+    if (way?.live === true) return instance_ids[way.place]
+    const client = state.thread_id === null ? undefined : threads.get(state.thread_id)?.client
+    return client === undefined ? null : `${client.pid}:${client.started}`
+  }
 
   const reached = () => (way === null ? null : servers[way.place])
 
@@ -386,7 +393,7 @@ export function codexSurface({
 
     async connected(to, place = 'own') {
       servers[place] = to
-      if (place === 'own') own_instance_id = instanceId()
+      instance_ids[place] = instanceId(place)
       await seek()
       report()
     },

@@ -10,8 +10,9 @@ import { answersFor } from './approvals.ts'
 import { codexSurface } from './codex-surface.ts'
 import { ensureThread, type ThreadMemory } from './kept-thread.ts'
 import { lastingLink, type Link } from './link.ts'
-import { appServerArguments, appServerEnvironment, sharedSocket } from './own-server.ts'
+import { appServerArguments, appServerEnvironment } from './own-server.ts'
 import type { Notification } from './protocol.ts'
+import { sharedInstance, sharedSocket } from './shared-server.ts'
 import type { Place } from './thread-search.ts'
 import { serverRest } from '../server-rest.ts'
 import { shimProcess, type ShimParts } from '../shim-process.ts'
@@ -63,7 +64,7 @@ function begin(here: ShimPlace): ShimParts {
   const surface = codexSurface({
     ...{ identity, clock: systemClock, log, reach },
     alive: (client) => !isGone(client),
-    instanceId: () => own.instanceId(),
+    instanceId: (at) => (at === 'own' ? own.instanceId() : sharedInstance(codexHome())),
     ...(directory === null
       ? {
           hasWindow: (at, look) => (at === 'own' ? persons.isJoined() : sharedWindows.isOpen(look === 'now')),

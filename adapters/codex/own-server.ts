@@ -1,5 +1,4 @@
 /** The app-server that the persona owns, with turnbell's MCP server in every thread. */
-import path from 'node:path'
 import { OWN_SERVER_PERSONA } from '../../src/contracts/codex-environment.ts'
 import { DRAIN_TOOL } from '../../src/contracts/drain.ts'
 import { LIMITS } from '../../src/contracts/limits.ts'
@@ -50,9 +49,4 @@ export function appServerEnvironment(
     TURNBELL_PERSONA: identity,
     [OWN_SERVER_PERSONA]: identity,
   }
-}
-
-/** Where a plain `codex` listens for all its terminals. */
-export function sharedSocket(codex_home: string): string {
-  return path.join(codex_home, 'app-server-control', 'app-server-control.sock')
 }

@@ -32,7 +32,10 @@ async function introduced(world: ClientWorld, terminal: Terminal, persona = PERS
 }
 
 describeClient('A plain Codex', {
-  always: ['no bell while a tool runs', 'no bell in an interrupted turn', 'a new session'],
+  always: [
+    ...(['no bell while a tool runs', 'no bell in an interrupted turn'] as const),
+    ...(['a new session', 'a daemon killed in a turn'] as const),
+  ],
   open,
   async begin(scene) {
     await wire(scene, { persona: PERSONA, hooks: true })
@@ -44,6 +47,7 @@ describeClient('A plain Codex', {
   },
   interrupt: (_, { terminal }) => terminal.press('Escape'),
   rests_after_interrupt: true,
+  outlives_its_daemon: true,
   async reset(scene, { terminal }) {
     await say(terminal, '/new')
     await eventually('the old thread is off the screen', () => !/Done\./.test(terminal.screen()))

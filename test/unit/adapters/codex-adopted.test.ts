@@ -32,6 +32,7 @@ beforeEach(() => {
     clock,
     log: silentLog,
     alive: ({ pid }) => !dead.includes(pid),
+    instanceId: (place) => `server of ${place}`,
     async reach(place) {
       reached.push(place)
       const found = there[place]
@@ -61,7 +62,11 @@ describe('a thread on the app-server that all terminals share', () => {
     there.shared = fakeAppServer(clock, [thread('hers'), thread('somebody-elses', { updatedAt: 9 })])
     expect((await status()).session_id).toBeNull()
     await hear(news('hers', 'ToolCall'))
-    expect(await status()).toMatchObject({ session_id: 'hers', turn: 'idle' })
+    expect(await status()).toMatchObject({
+      session_id: 'hers',
+      turn: 'idle',
+      instance_id: 'server of shared',
+    })
     tell('shared', { method: 'thread/started', params: { thread: thread('a-new-one-of-somebody') } })
     expect((await status()).session_id).toBe('hers')
     expect(reached).toEqual(['shared'])
@@ -252,7 +257,7 @@ describe('a thread in a terminal that keeps it to itself', () => {
     await hear({ ...news('kept', 'UserPromptSubmit'), client }, { ...news('kept', 'Stop'), client })
     expect((await status()).session_id).toBeNull()
     await hear({ ...news('kept', 'UserPromptSubmit'), client: { pid: 8, started: 'now', namespace: 'here' } })
-    expect(await status()).toMatchObject({ session_id: 'kept', turn: 'busy' })
+    expect(await status()).toMatchObject({ session_id: 'kept', turn: 'busy', instance_id: '8:now' })
   })
 
   test('is none of a single command', async () => {
