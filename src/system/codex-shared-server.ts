@@ -3,8 +3,8 @@
  * 0.169.0.
  */
 import path from 'node:path'
-import type { InstanceId } from '../../src/contracts/ids.ts'
-import { processInstance, readPidFile } from '../../src/system/processes.ts'
+import type { InstanceId } from '../contracts/ids.ts'
+import { processInstance, readPidFile } from './processes.ts'
 
 export function sharedSocket(codex_home: string): string {
   return path.join(codex_home, 'app-server-control', 'app-server-control.sock')

@@ -1,7 +1,7 @@
 import fs from 'node:fs'
 import path from 'node:path'
 import { expect, test } from 'vitest'
-import { sharedInstance, sharedSocket } from '../../../adapters/codex/shared-server.ts'
+import { sharedInstance, sharedSocket } from '../../../src/system/codex-shared-server.ts'
 import { processInstance } from '../../../src/system/processes.ts'
 import { temporaryDirectory } from '../../support/temporary-directory.ts'
 
