@@ -1,5 +1,6 @@
 /** Windows of agent clients that depend on this home's daemons. */
-import { ClientKind } from '../contracts/ids.ts'
+import { ClientKind, type SessionId } from '../contracts/ids.ts'
+import type { DaemonStatus } from '../contracts/control.ts'
 import { TurnbellError } from '../contracts/errors.ts'
 import { joined } from '../system/joined.ts'
 import type { Invocation } from './cli.ts'
@@ -10,6 +11,8 @@ export interface OpenWindow {
   client: ClientKind
   /** Processes of `turnbell run`; empty for a window that was started without it. */
   pids: number[]
+  /** Session that the daemon rings in a window started without `turnbell run`; null if it is not known. */
+  session_id: SessionId | null
 }
 
 /** Those of these personas, in their order. */
@@ -24,22 +27,29 @@ async function windowsOf(invocation: Invocation, identity: string): Promise<Open
   const { run_dir } = invocation.paths(identity)
   const found = ClientKind.options.flatMap((client) => {
     const pids = joined(run_dir, client).pids()
-    return pids.length === 0 ? [] : [{ identity, client, pids }]
+    return pids.length === 0 ? [] : [{ identity, client, pids, session_id: null }]
   })
   return found.length > 0 ? found : attachedWindow(invocation, identity)
 }
 
-/** A Claude Code that was started without `turnbell run`, as far as its daemon knows it. */
+/** A window of a client that was started without `turnbell run`: the daemon knows at most one of them. */
 async function attachedWindow(invocation: Invocation, identity: string): Promise<OpenWindow[]> {
   if (invocation.config().personas[identity]?.headless === true) return []
   try {
-    const { surface } = await invocation.control(identity).status()
-    const { kind: client, attached } = surface
-    return attached && client === 'claude-code' ? [{ identity, client, pids: [] }] : []
+    const status = await invocation.control(identity).status()
+    const client = ClientKind.safeParse(status.surface.kind)
+    if (!client.success || !hasWindow(status)) return []
+    return [{ identity, client: client.data, pids: [], session_id: status.surface.session_id }]
   } catch (error) {
     if (!(error instanceof TurnbellError)) throw error
     return []
   }
+}
+
+function hasWindow({ surface, delivery_reason }: DaemonStatus): boolean {
+  if (!surface.attached || delivery_reason === 'no_window') return false
+  // The server that a daemon keeps for Codex or opencode is attached without a session while no window is open.
+  return surface.kind === 'claude-code' || surface.session_id !== null
 }
 
 const NAMES: Record<ClientKind, string> = {
@@ -50,9 +60,15 @@ const NAMES: Record<ClientKind, string> = {
 
 /** Text for a person, several lines. */
 export function describeWindows(windows: readonly OpenWindow[]): string {
-  const lines = windows.map(({ identity, client, pids }): [string, string] => {
-    const where = pids.length === 0 ? '' : ` (process ${pids.join(', ')})`
-    return [identity, `${NAMES[client]}${where}`]
+  const lines = windows.map((window): [string, string] => {
+    const where = placeOf(window)
+    return [window.identity, `${NAMES[window.client]}${where === null ? '' : ` (${where})`}`]
   })
   return `These windows stay open, but get no doorbells until their daemon runs again:\n${facts(lines)}`
+}
+
+function placeOf({ client, pids, session_id }: OpenWindow): string | null {
+  if (pids.length > 0) return `process ${pids.join(', ')}`
+  if (session_id === null) return null
+  return `${client === 'codex' ? 'thread' : 'session'} ${session_id}`
 }

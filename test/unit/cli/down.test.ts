@@ -6,7 +6,9 @@ import { expect, onTestFinished, test } from 'vitest'
 import type { Cli } from '../../../src/cli/cli.ts'
 import type { StoppedHome } from '../../../src/cli/down/stop-home.ts'
 import type { OpenWindow } from '../../../src/cli/open-windows.ts'
+import type { DaemonStatus } from '../../../src/contracts/control.ts'
 import { TurnbellError } from '../../../src/contracts/errors.ts'
+import type { SurfaceKind } from '../../../src/contracts/ids.ts'
 import { personaPaths, resolveHome } from '../../../src/system/home.ts'
 import { joined } from '../../../src/system/joined.ts'
 import { processAlive, processStartTime } from '../../../src/system/processes.ts'
@@ -164,10 +166,55 @@ test('down does not ask without a terminal or with --yes, and reports the window
   const turnbell = testCli({ home: first.home })
   expect(await turnbell.run('down', '--json')).toBe(0)
   expect(turnbell.json<Down>().windows).toEqual([
-    { identity: 'ada', client: 'opencode', pids: [process.pid] },
+    { identity: 'ada', client: 'opencode', pids: [process.pid], session_id: null },
   ])
 
   const second = await world({ names: ['ada'] })
   joined(second.paths('ada').run_dir, 'opencode').join(process.pid)
   expect(await testCli({ home: second.home, overrides: terminal('') }).run('down', '--yes')).toBe(0)
+})
+
+/** A home where only the daemon of eve runs, with this status. */
+async function worldOfEve(status: Partial<DaemonStatus>, { headless = false } = {}) {
+  const { home, at, paths } = await world({ names: [], hub: null })
+  fs.writeFileSync(at.config, JSON.stringify({ personas: { eve: { surface: 'codex', headless } } }))
+  const daemon = idleProcess()
+  await fakeDaemon(paths('eve'), (method, self) => {
+    if (method === 'status') return daemonStatus('eve', { pid: daemon.pid, ...status })
+    void self.close().then(() => daemon.kill('SIGKILL'))
+    return { stopping: true }
+  })
+  return { home, daemon }
+}
+
+const surfaceOf = (kind: SurfaceKind, session_id: string | null = 's-7') => ({
+  ...{ kind, attached: true, session_id, turn: 'idle' as const, last_proof: null },
+})
+
+test.each([
+  ['codex', 'Codex (thread s-7)'],
+  ['opencode', 'opencode (session s-7)'],
+  ['claude-code', 'Claude Code (session s-7)'],
+] as const)('down names and asks about a plain window of %s', async (kind, words) => {
+  const { home, daemon } = await worldOfEve({ surface: surfaceOf(kind) })
+  const person = terminal('n\n')
+  expect(await testCli({ home, overrides: person }).run('down')).toBe(1)
+  expect(person.said()).toContain(`eve  ${words}`)
+  expect(isAlive(daemon)).toBe(true)
+  const turnbell = testCli({ home })
+  expect(await turnbell.run('down', '--json')).toBe(0)
+  expect(turnbell.json<Down>().windows).toEqual([
+    { identity: 'eve', client: kind, pids: [], session_id: 's-7' },
+  ])
+})
+
+test.each([
+  ['whose session no window shows', { surface: surfaceOf('codex'), delivery_reason: 'no_window' }, {}],
+  ['of a server without a session', { surface: surfaceOf('opencode', null) }, {}],
+  ['of a headless persona', { surface: surfaceOf('codex') }, { headless: true }],
+  ['that is not a known client', { surface: surfaceOf('mcp') }, {}],
+] as const)('down does not ask about a surface %s', async (_, status, settings) => {
+  const { home, daemon } = await worldOfEve(status, settings)
+  expect(await testCli({ home, overrides: terminal('') }).run('down')).toBe(0)
+  expect(isAlive(daemon)).toBe(false)
 })
