@@ -1,4 +1,4 @@
-/** `turnbell status`: what the daemons of this home say of themselves, and the hub of what has expired. */
+/** `turnbell status`: status of the daemons of this home, and the hub's counts of pending and expired signals. */
 import type { Command } from 'commander'
 import * as z from 'zod'
 import { LIMITS } from '../../contracts/limits.ts'
@@ -24,35 +24,55 @@ export function registerStatus(program: Command, cli: Cli): void {
     )
   command.action(async ({ persona }: { persona?: string }) => {
     const invocation = invocationOf(cli, command)
-    const expiring = expiredAtHub(invocation)
-    if (persona !== undefined) {
-      const status = await invocation.control(persona).status().catch(unlessUnknown(invocation, persona))
-      const project = projectOf(invocation, persona)
-      const expired_count = (await expiring).get(persona) ?? null
-      await invocation.out.result(status, () =>
-        [
-          hubLine(invocation),
-          describeStatus(status, project, cli.clock.now()),
-          ...expiredLines([{ identity: persona, expired_count }]),
-        ].join('\n'),
-      )
-      return
-    }
-    const personas = await statusOfAll(invocation, expiring)
+    const counting = countsAtHub(invocation)
+    if (persona !== undefined) return printOne(invocation, persona, counting)
+    const personas = await statusOfAll(invocation, counting)
     await invocation.out.result(personas, () => describeAll(invocation, personas))
   })
 }
 
-const Expired = z.object({
-  personas: z.array(z.object({ identity: z.string(), expired_count: z.number().int() })),
-})
+/** The daemon's own status; where no daemon runs, the persona's entry of the list. */
+async function printOne(
+  invocation: Invocation,
+  identity: string,
+  counting: Promise<ReadonlyMap<string, HubCounts>>,
+): Promise<void> {
+  const { out, cli, control } = invocation
+  const status = await control(identity)
+    .status()
+    .catch(unlessUnknown(invocation, identity))
+    .catch((error: unknown) => {
+      if (error instanceof TurnbellError && error.code === 'daemon_unreachable') return error
+      throw error
+    })
+  const known = await knownOf(invocation, identity, counting)
+  if (status instanceof TurnbellError) {
+    const found: PersonaStatus = { ...known, running: false, problem: toProblem(status, cli.ids.next()) }
+    return out.result(found, () => describeAll(invocation, [found]))
+  }
+  const found = withHubCount({ ...known, running: true, status })
+  await out.result(status, () =>
+    [
+      hubLine(invocation),
+      describeStatus(found, known.project, cli.clock.now()),
+      ...expiredLines([known]),
+    ].join('\n'),
+  )
+}
 
-/** Of each persona; nothing where no hub says it in time. */
-async function expiredAtHub(invocation: Invocation): Promise<ReadonlyMap<string, number>> {
+const HubCounts = z.object({
+  identity: z.string(),
+  pending_count: z.number().int(),
+  expired_count: z.number().int(),
+})
+type HubCounts = z.infer<typeof HubCounts>
+const Listing = z.object({ personas: z.array(HubCounts) })
+
+/** Counts by persona; empty if the hub does not answer within `control_answer_ms`. */
+async function countsAtHub(invocation: Invocation): Promise<ReadonlyMap<string, HubCounts>> {
   try {
     const listed = await invocation.hub().call('personas', 'list', {}, undefined, LIMITS.control_answer_ms)
-    const { personas } = Expired.parse(listed)
-    return new Map(personas.map(({ identity, expired_count }) => [identity, expired_count]))
+    return new Map(Listing.parse(listed).personas.map((counts) => [counts.identity, counts]))
   } catch (error) {
     if (error instanceof TurnbellError || error instanceof z.ZodError) return new Map()
     throw error
@@ -62,24 +82,42 @@ async function expiredAtHub(invocation: Invocation): Promise<ReadonlyMap<string,
 /** Side by side: one daemon that does not answer must not make the others wait. */
 export function statusOfAll(
   invocation: Invocation,
-  expiring: Promise<ReadonlyMap<string, number>> = Promise.resolve(new Map()),
+  counting: Promise<ReadonlyMap<string, HubCounts>> = Promise.resolve(new Map()),
 ): Promise<PersonaStatus[]> {
-  const { ids } = invocation.cli
   return Promise.all(
     personasOfHome(invocation).map(async (identity): Promise<PersonaStatus> => {
-      const project = projectOf(invocation, identity)
-      const expired_count = async () => (await expiring).get(identity) ?? null
       try {
         const status = await invocation.control(identity).status()
-        return { identity, running: true, project, expired_count: await expired_count(), status }
+        return { ...(await knownOf(invocation, identity, counting)), running: true, status }
       } catch (error) {
         if (!(error instanceof TurnbellError)) throw error
-        const problem = toProblem(error, ids.next())
-        return { identity, running: false, project, expired_count: await expired_count(), problem }
+        const problem = toProblem(error, invocation.cli.ids.next())
+        return { ...(await knownOf(invocation, identity, counting)), running: false, problem }
       }
     }),
   )
 }
+
+/** What is known of a persona without its daemon. */
+async function knownOf(
+  invocation: Invocation,
+  identity: string,
+  counting: Promise<ReadonlyMap<string, HubCounts>>,
+) {
+  const counts = (await counting).get(identity)
+  return {
+    identity,
+    project: projectOf(invocation, identity),
+    pending_count: counts?.pending_count ?? null,
+    expired_count: counts?.expired_count ?? null,
+  }
+}
+
+/** The daemon's number of pending signals may be older than the hub's. */
+const withHubCount = ({ status, pending_count }: Extract<PersonaStatus, { running: true }>) => ({
+  ...status,
+  pending_count: pending_count ?? status.pending_count,
+})
 
 const projectOf = (invocation: Invocation, identity: string) =>
   invocation.config().personas[identity]?.project ?? null
@@ -114,8 +152,13 @@ function describeAll(invocation: Invocation, found: readonly PersonaStatus[]): s
   }
   const rows = found.map((one) =>
     one.running
-      ? statusRow(one.status, one.project, clock.now())
-      : [one.identity, one.problem.code === 'daemon_unreachable' ? 'not running' : one.problem.code],
+      ? statusRow(withHubCount(one), one.project, clock.now())
+      : [
+          one.identity,
+          one.problem.code === 'daemon_unreachable' ? 'not running' : one.problem.code,
+          '',
+          String(one.pending_count ?? ''),
+        ],
   )
   const [head = '', ...lines] = table(STATUS_HEAD, rows).split('\n')
   return [hubLine(invocation), colors.dim(head), ...lines, ...expiredLines(found)].join('\n')

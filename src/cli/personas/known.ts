@@ -1,6 +1,7 @@
 /** Known personas, for messages about an unknown name. */
 import { TurnbellError } from '../../contracts/errors.ts'
 import { nearest } from '../../contracts/names.ts'
+import { unknownPersona } from '../../contracts/unknown-persona.ts'
 import type { Invocation } from '../cli.ts'
 import { personasAtHub } from './listing.ts'
 import { personasOfHome } from './of-home.ts'
@@ -25,16 +26,18 @@ export function notMade(persona: string, known: readonly string[]): string {
   return `There is no persona ${persona} yet${orMeant(persona, known) || '.'}`
 }
 
-/** Rejects in the place of a daemon that does not answer: it may be one that never was. */
+/**
+ * Handles the error of a daemon that does not answer: throws `target_unknown` if neither this home nor the hub knows the
+ * persona, otherwise the error itself.
+ */
 export function unlessUnknown(invocation: Invocation, persona: string): (error: unknown) => Promise<never> {
   return async (error) => {
     if (!(error instanceof TurnbellError) || error.code !== 'daemon_unreachable') throw error
     const known = await knownPersonas(invocation)
     if (known.includes(persona)) throw error
-    throw new TurnbellError('daemon_unreachable', {
-      detail: `This home has no persona ${persona}, and no daemon of that name runs${orMeant(persona, known) || '.'}`,
+    throw unknownPersona(persona, {
+      known,
       hint: '`turnbell status` shows those there are; `turnbell persona add` makes one.',
-      cause: error,
     })
   }
 }

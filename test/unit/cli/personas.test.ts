@@ -7,6 +7,7 @@ import { deliveryWords } from '../../../src/cli/render.ts'
 import { parse } from 'yaml'
 import type { Problem } from '../../../src/contracts/errors.ts'
 import { TurnbellError } from '../../../src/contracts/errors.ts'
+import { PersonaStatusList } from '../../../src/contracts/persona-status.ts'
 import type { Clock } from '../../../src/ports/clock.ts'
 import { systemClock } from '../../../src/system/clock.ts'
 import { lockDirectory } from '../../../src/system/directory-lock.ts'
@@ -545,8 +546,8 @@ describe('status', () => {
       'personas:\n  ada: {surface: mcp}\n  bob: {surface: mcp}\n',
     )
     const listed = [
-      { identity: 'ada', expired_count: 2 },
-      { identity: 'bob', expired_count: 0 },
+      { identity: 'ada', pending_count: 0, expired_count: 2 },
+      { identity: 'bob', pending_count: 0, expired_count: 0 },
     ]
     const turnbell = testCli({ home, hub: { 'personas.list': () => ({ personas: listed }) } })
     await fakeDaemon(pathsOf(home, 'ada'), () => daemonStatus('ada'))
@@ -557,6 +558,47 @@ describe('status', () => {
       expect(turnbell.stdout()).toMatch(/^hub http:\/\/hub\.test[^]*2 signals to ada expired/)
       expect(turnbell.stdout()).not.toContain('to bob expired')
     }
+  })
+
+  test('shows what waits at the hub, whether the daemon runs or not', async () => {
+    const home = temporaryDirectory()
+    fs.writeFileSync(
+      path.join(home, 'config.yaml'),
+      'personas:\n  ada: {surface: mcp}\n  bob: {surface: mcp}\n',
+    )
+    const counts = (pending_count: number) => ({ pending_count, expired_count: 0 })
+    const listed = ['ada', 'bob', 'cleo'].map((identity, at) => ({ ...persona(identity), ...counts(7 + at) }))
+    const turnbell = testCli({ home, hub: { 'personas.list': () => ({ personas: listed }) } })
+    await fakeDaemon(pathsOf(home, 'ada'), () => daemonStatus('ada', { pending_count: 4 }))
+    const row = (identity: string) => {
+      const [, head = '', ...rows] = turnbell.stdout().split('\n')
+      const at = head.indexOf('PENDING')
+      const line = rows.find((one) => one.startsWith(`${identity} `)) ?? ''
+      return [line.slice(head.indexOf('STATE'), head.indexOf('DELIVERY')), line.slice(at, at + 7)].map(
+        (cell) => cell.trim(),
+      )
+    }
+    expect(await turnbell.run('status')).toBe(0)
+    expect([row('ada'), row('bob')]).toEqual([
+      ['CONNECTED', '7'],
+      ['not running', '8'],
+    ])
+    expect(await turnbell.run('status', '--json')).toBe(0)
+    expect(PersonaStatusList.parse(turnbell.json())).toMatchObject([
+      { identity: 'ada', running: true, pending_count: 7 },
+      { identity: 'bob', running: false, pending_count: 8, problem: { code: 'daemon_unreachable' } },
+    ])
+    for (const [identity, pending_count] of [
+      ['bob', 8],
+      ['cleo', 9],
+    ] as const) {
+      expect(await turnbell.run('status', '--persona', identity)).toBe(0)
+      expect(row(identity)).toEqual(['not running', String(pending_count)])
+      expect(await turnbell.run('status', '--persona', identity, '--json')).toBe(0)
+      expect(turnbell.json()).toMatchObject({ identity, running: false, pending_count })
+    }
+    expect(await turnbell.run('status', '--persona', 'ada')).toBe(0)
+    expect(turnbell.stdout()).toContain('7 pending')
   })
 
   test('of one is exactly what its daemon says', async () => {
@@ -571,7 +613,7 @@ describe('status', () => {
 
   test('of nobody says that there is no such persona, and not to start it', async () => {
     const turnbell = testCli({ home: temporaryDirectory() })
-    expect(await turnbell.run('status', '--persona', 'nope')).toBe(69)
+    expect(await turnbell.run('status', '--persona', 'nope')).toBe(2)
     expect(turnbell.stderr()).toContain('no persona nope')
     expect(turnbell.stderr()).not.toContain('turnbell daemon')
   })

@@ -1,3 +1,5 @@
+import fs from 'node:fs'
+import path from 'node:path'
 import { Writable } from 'node:stream'
 import { describe, expect, test } from 'vitest'
 import type { Problem } from '../../../src/contracts/errors.ts'
@@ -177,8 +179,10 @@ describe('exit codes', () => {
   })
 
   test('69: no daemon', async () => {
-    const turnbell = cli()
-    for (const verb of ['status', 'shutdown', 'notify', 'resume']) {
+    const home = temporaryDirectory()
+    fs.writeFileSync(path.join(home, 'config.yaml'), 'personas: {ada: {surface: mcp}}')
+    const turnbell = cli({ home })
+    for (const verb of ['shutdown', 'notify', 'resume']) {
       expect(await turnbell.run(verb, '--persona', 'ada', '--json'), verb).toBe(69)
       expect(turnbell.json<Problem>().code).toBe('daemon_unreachable')
     }
