@@ -277,6 +277,8 @@ function describeReceipt(
 }
 
 function whatFollows(to: string, priority: number | undefined, { live, reason }: Route): string {
+  // The person has no daemon by design, so the route says nothing about them.
+  if (to === OPERATOR) return 'It waits in the inbox of the person: `turnbell inbox`.'
   if (priority === 0) return `It rings nobody: it waits until ${to} drains next.`
   if (live) return `${to} will be rung at once, or when the turn ends that runs.`
   return `${to} cannot be rung now: ${reason === null ? 'nobody is there' : ROUTES[reason]}. The signal waits.`

@@ -355,6 +355,16 @@ describe('send, answered', () => {
     expect(turnbell.stdout()).toContain(what)
   })
 
+  test.each([
+    ['usual', []],
+    ['quiet', ['--priority', '0']],
+  ])('to the operator, which has no daemon, names the inbox for a %s signal', async (_, more) => {
+    const route = { live: false, reason: 'no_binding' }
+    const turnbell = sending({ hub: { 'signals.send': () => ({ ...RECEIPT, route }) } })
+    await turnbell.run('send', '--to', 'operator', ...more, 'hello')
+    expect(turnbell.stdout().split('\n')[1]).toBe('It waits in the inbox of the person: `turnbell inbox`.')
+  })
+
   test('is refused with exit 2 and the reason', async () => {
     const refuse = () => {
       throw new TurnbellError('target_wrapped', { detail: 'ada is wrapped' })
