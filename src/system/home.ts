@@ -85,6 +85,11 @@ export function prepareHome(home: Home): void {
   for (const directory of privateDirectories(home)) ensurePrivateDirectory(directory)
 }
 
+/** Whether a home exists: an empty directory, or one with only files of others, is none. */
+export function isHome(home: Home): boolean {
+  return fs.existsSync(path.dirname(home.operator_token)) || fs.existsSync(home.config)
+}
+
 /** What nobody else may reach into, the home itself first. */
 export function privateDirectories(home: Home): string[] {
   return [home.root, path.dirname(home.operator_token), home.hub_dir, home.logs_dir, home.spool]

@@ -123,6 +123,22 @@ test('starts a hub where none runs, which outlives it', async () => {
   expect(runningHub(resolveHome({}, home))?.pid).toBe(its.pid)
 })
 
+test('a call after the home was removed is refused, and neither the home nor a hub comes back', async () => {
+  const home = temporaryHome()
+  fs.writeFileSync(path.join(home, 'config.yaml'), 'hub: {port: 0}\n')
+  const { hub } = await hubWithAda(home)
+  const client = await connect('present', home)
+  expect((await client.call('signals_pending')).isError).toBeFalsy()
+  await end(hub, 'SIGTERM')
+  fs.rmSync(home, { recursive: true })
+  const answer = await client.call('signals_pending')
+  expect(answer).toMatchObject({ isError: true, structuredContent: { code: 'hub_unreachable' } })
+  expect(answer.structuredContent?.hint).toContain('Do not call again')
+  expect(fs.existsSync(home)).toBe(false)
+  await client.close()
+  expect(fs.existsSync(home)).toBe(false)
+})
+
 describe('where no hub runs and none may be started', () => {
   const anyPort = () => {
     const home = temporaryHome()

@@ -10,6 +10,7 @@ import { ownInstructions } from './own-instructions.ts'
 import type { OpenDrain } from './drains.ts'
 import { personaRefusal } from './persona-check.ts'
 import { createPreferredHub } from './preferred-hub.ts'
+import { removedHome } from './removed-home.ts'
 import { stdioLines } from './stdio-lines.ts'
 import type { ToolCall } from './tool-calls.ts'
 import { createStandIn, type Embedded } from './stand-in.ts'
@@ -103,6 +104,7 @@ function serve({ home, config, identity, client, session, hub, ...settings }: Se
     locate,
     operatorToken: () => readOperatorToken(home),
     here: () => standIn.call(),
+    removedHome: removedHome(home),
     missed(away_ms, reached) {
       if (preferred?.missed() !== true) standIn.missed(away_ms, reached)
     },

@@ -47,6 +47,8 @@ export interface UpstreamDeps {
    * call makes the persona.
    */
   unknownPersona?: ((refused: TurnbellError) => TurnbellError) | undefined
+  /** Refuses calls without waiting while the home of the hub is removed: no other hub comes up in it. */
+  removedHome?: () => TurnbellError | null
   /** A hub is missed: see `StandIn.missed`. */
   missed?: (away_ms: number, reached: boolean) => void
   /** Added to the address of `/mcp`: how much of the hub is shown. */
@@ -261,8 +263,10 @@ export function createUpstream(deps: UpstreamDeps): Upstream {
         const away = error instanceof HubAway || (refused !== null && AWAY.has(refused))
         if (!away) throw error
         const away_ms = clock.monotonic() - began
+        const removed = deps.removedHome?.() ?? null
         told ||= error instanceof HubAway && !error.unsent
         if (told && !repeatable) throw new AnswerLost(error, away_ms)
+        if (removed !== null) throw told ? new AnswerLost(error, away_ms) : removed
         if (away_ms + delay_ms > wait_ms) throw told ? new AnswerLost(error, away_ms) : unreachable(error)
         deps.missed?.(away_ms, reached)
         await pause(clock, delay_ms, abort)

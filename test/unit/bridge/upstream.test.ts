@@ -1,7 +1,7 @@
 /** What becomes of answers that no hub should give. */
 import net, { type AddressInfo } from 'node:net'
 import { describe, expect, onTestFinished, test } from 'vitest'
-import type { TurnbellError } from '../../../src/contracts/errors.ts'
+import { TurnbellError } from '../../../src/contracts/errors.ts'
 import { LIMITS } from '../../../src/contracts/limits.ts'
 import {
   AnswerLost,
@@ -219,4 +219,22 @@ test('each session has a token of its own, which is kept while others are used',
 test('only a lost answer is one, whatever refusals there are', () => {
   expect(new AnswerLost(new Error('gone'))).toBeInstanceOf(AnswerLost)
   expect(unreachable(new Error('away'))).not.toBeInstanceOf(AnswerLost)
+})
+
+test('a call in a home that was removed is refused at once, and no hub is started', async () => {
+  const clock = fakeClock()
+  let missed = 0
+  const removed = new TurnbellError('hub_unreachable', { detail: 'the home was removed' })
+  const upstream = createUpstream({
+    ...{ identity: 'ada', session_id: () => 's', query: '', version: '0', clock },
+    locate: () => {
+      throw new TurnbellError('hub_unreachable', { detail: 'no hub runs' })
+    },
+    operatorToken: () => null,
+    removedHome: () => removed,
+    missed: () => void (missed += 1),
+  })
+  onTestFinished(() => upstream.close())
+  await expect(upstream.request('tools/call', {}, { repeatable: true })).rejects.toBe(removed)
+  expect([missed, clock.armed()]).toEqual([0, 0])
 })
