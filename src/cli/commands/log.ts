@@ -31,7 +31,9 @@ export interface LogEntry {
   priority: number
   in_reply_to?: string
   status: SignalView['status']
-  /** Newest stage of the signal, and since when it is in it. */
+  /** How often it was handed out. */
+  deliveries: number
+  /** Newest stage of the signal since it last became pending, and since when it is in it. */
   stage: string
   stage_at: string
 }
@@ -81,7 +83,15 @@ async function refuseUnknown({ hub }: Invocation, persona: string): Promise<void
 }
 
 const HEAD = ['SENT', 'FROM', 'TO', 'INTENT', 'STAGE', 'SIGNAL']
-const row = ({ at, from, to, intent, stage, signal_id }: LogEntry) => [at, from, to, intent, stage, signal_id]
+const row = (entry: LogEntry) => {
+  const { at, from, to, intent, signal_id } = entry
+  return [at, from, to, intent, stageWords(entry), signal_id]
+}
+
+/** `pending, deliveries 1` for a signal that was handed out and came back. */
+function stageWords({ stage, status, deliveries }: LogEntry): string {
+  return status === 'pending' && deliveries > 0 ? `${stage}, deliveries ${deliveries}` : stage
+}
 
 /** Oldest first. */
 async function history(
@@ -134,32 +144,36 @@ async function followLog(
     // The first look also records the stages of older signals, so that a later page does not print them as new.
     const entries = await look(stages === null ? Math.max(limit, page) : page)
     const before = stages
-    const changed = entries.filter(({ signal_id, seq, stage }) => {
-      const known = before?.get(signal_id)
-      return known === undefined ? seq >= oldest_seq : known !== stage
+    const changed = entries.filter((entry) => {
+      const known = before?.get(entry.signal_id)
+      return known === undefined ? entry.seq >= oldest_seq : known !== stageWords(entry)
     })
     if (entries.length >= page) oldest_seq = Math.max(oldest_seq, entries[0]?.seq ?? 0)
-    stages = new Map(entries.map(({ signal_id, stage }) => [signal_id, stage]))
+    stages = new Map(entries.map((entry) => [entry.signal_id, stageWords(entry)]))
     for (const entry of before === null ? entries.slice(-limit) : changed)
       await write(cli.stdout, `${json ? JSON.stringify(entry) : lineOf(entry)}\n`)
   })
 }
 
-function lineOf({ stage_at, from, to, intent, stage, signal_id }: LogEntry): string {
-  return `${stage_at}  ${from} -> ${to}  ${intent}  ${stage}  ${signal_id}`
+function lineOf(entry: LogEntry): string {
+  const { stage_at, from, to, intent, signal_id } = entry
+  return `${stage_at}  ${from} -> ${to}  ${intent}  ${stageWords(entry)}  ${signal_id}`
 }
 
 export function entryOf(view: SignalView): LogEntry {
-  const { signal_id, seq, from, to, intent, priority, in_reply_to, status, stages } = view
+  const { signal_id, seq, from, to, intent, priority, in_reply_to, status, deliveries, stages } = view
   const { stage, stage_at } = stageOf(view)
   return {
     ...{ signal_id, seq, at: stages.created_at, from, to, intent, priority },
     ...(in_reply_to === undefined ? {} : { in_reply_to }),
-    ...{ status, stage, stage_at },
+    ...{ status, deliveries, stage, stage_at },
   }
 }
 
-function stageOf({ status, stages, expires_at }: SignalView): { stage: string; stage_at: string } {
+function stageOf({ status, deliveries, stages, expires_at }: SignalView): {
+  stage: string
+  stage_at: string
+} {
   const { created_at, pushed_at, rung_at, seen_at, drained_at, confirmed_at, completed_at } = stages
   const at = (stage: string, time: string | null | undefined) => ({ stage, stage_at: time ?? created_at })
   switch (status) {
@@ -174,6 +188,8 @@ function stageOf({ status, stages, expires_at }: SignalView): { stage: string; s
     case 'acked':
       return confirmed_at === null ? at('drained', drained_at) : at('confirmed', confirmed_at)
     case 'pending':
+      // It was drained and came back. Stages are kept from the first delivery on, and the time of the return is not stored.
+      if (deliveries > 0) return at('pending', drained_at)
       if (seen_at !== null) return at('seen', seen_at)
       if (rung_at !== null) return at('rung', rung_at)
       return pushed_at === null ? at('pending', created_at) : at('pushed', pushed_at)
