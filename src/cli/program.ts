@@ -178,7 +178,7 @@ function usageErrorOf(error: CommanderError, command: Command): TurnbellError | 
   const suggestion = more.join(' ').replace(/^\(|\)$/g, '')
   return new TurnbellError('usage_invalid', {
     detail: first,
-    hint: suggestion === '' ? (begunOption(error, first, command) ?? help) : suggestion,
+    hint: suggestion === '' ? (begunOption(error, first, command) ?? nearChoice(first) ?? help) : suggestion,
     cause: error,
   })
 }
@@ -189,6 +189,14 @@ function begunOption({ code }: CommanderError, said: string, command: Command): 
   if (code !== 'commander.unknownOption' || begun === undefined) return null
   const long = command.options.find((option) => option.long?.startsWith(`--${begun}`) === true)?.long
   return long === undefined ? null : `Did you mean ${long}?`
+}
+
+/** commander names the choices of an argument or option, and suggests none of them. */
+function nearChoice(said: string): string | null {
+  const [, given, choices] = /'([^']*)' is invalid.* Allowed choices are (.*)\.$/.exec(said) ?? []
+  if (given === undefined || choices === undefined) return null
+  const meant = nearest(given, choices.split(', '))
+  return meant === null ? null : `Did you mean ${meant}?`
 }
 
 /** `turnbell persona add` */

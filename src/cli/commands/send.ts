@@ -1,5 +1,6 @@
 /** `turnbell send`: one durable signal from a person, or as a persona. */
 import fs from 'node:fs'
+import os from 'node:os'
 import { InvalidArgumentError, type Command } from 'commander'
 import { describeIssues, TurnbellError } from '../../contracts/errors.ts'
 import { Json, OPERATOR } from '../../contracts/ids.ts'
@@ -18,6 +19,8 @@ import { takeReply } from './inbox.ts'
 
 /** What a person's words are about when they do not say. */
 const INTENT_DEFAULT = 'message'
+/** Added to the number of the signal, as a shell reports a program that a signal ended. */
+const EXIT_BY_SIGNAL = 128
 
 interface Options {
   to: string
@@ -81,7 +84,7 @@ export function registerSend(program: Command, cli: Cli): void {
     )
     if (wait_s === null) return invocation.out.result(receipt, () => describeReceipt(options, receipt))
     invocation.out.note(`${receipt.signal_id} was sent to ${options.to}; waiting for its result.`)
-    await waitForResult(invocation, receipt, wait_s)
+    await waitForResult(invocation, receipt, { wait_s, reply_to: input.reply_to })
   })
 }
 
@@ -100,8 +103,38 @@ function waitingFor(
   })
 }
 
-/** Survives a restart of the hub: what was accepted is still there. */
-async function waitForResult(invocation: Invocation, receipt: Receipt, wait_s: number): Promise<void> {
+interface Waiting {
+  wait_s: number
+  reply_to: string | undefined
+}
+
+/** The first request to end stops the wait; a second one ends the process at once, as a hub may be slow to answer. */
+async function waitForResult(invocation: Invocation, receipt: Receipt, waiting: Waiting): Promise<void> {
+  const { cli, out } = invocation
+  const ending = new AbortController()
+  const stopListening = cli.onTermination((os_signal) => {
+    stopListening()
+    ending.abort(os_signal)
+  })
+  try {
+    const is_over = await pollForResult(invocation, receipt, waiting.wait_s, ending.signal)
+    if (is_over) return
+    const { reply_to } = waiting
+    if (reply_to === OPERATOR) out.note('The answer will be in `turnbell inbox`.')
+    else if (reply_to !== undefined) out.note(`The answer will be sent to ${reply_to}.`)
+    cli.exitWith(EXIT_BY_SIGNAL + os.constants.signals[ending.signal.reason as NodeJS.Signals])
+  } finally {
+    stopListening()
+  }
+}
+
+/** Survives a restart of the hub: what was accepted is still there. False if it was aborted without a result. */
+async function pollForResult(
+  invocation: Invocation,
+  receipt: Receipt,
+  wait_s: number,
+  aborted: AbortSignal,
+): Promise<boolean> {
   const { cli, out } = invocation
   const { signal_id } = receipt
   const ends_at = cli.clock.monotonic() + wait_s * 1000
@@ -121,8 +154,10 @@ async function waitForResult(invocation: Invocation, receipt: Receipt, wait_s: n
         { ...receipt, status: view.status, result, completed_at: stages.completed_at, by: to },
         () => (result === null ? `${to} completed it without a result.` : payloadText(result)),
       )
-      return takeReply(invocation, receipt)
+      await takeReply(invocation, receipt)
+      return true
     }
+    if (aborted.aborted) return false
     const is_over = view !== null && ['expired', 'cancelled', 'dead'].includes(view.status)
     if (is_over || cli.clock.monotonic() >= ends_at) {
       const what = view === null ? 'The hub cannot be reached.' : `It is ${view.status}.`
@@ -132,7 +167,8 @@ async function waitForResult(invocation: Invocation, receipt: Receipt, wait_s: n
           : `The signal ${signal_id} got no result within ${wait_s} s. ${what}`,
       })
     }
-    await pause(cli.clock, LIMITS.wait_poll_ms)
+    await pause(cli.clock, LIMITS.wait_poll_ms, aborted)
+    if (aborted.aborted) return false
   }
 }
 

@@ -133,6 +133,8 @@ describe('a command line that makes no sense', () => {
     ['an unknown half', ['persona', 'ad'], /^error Unknown command 'ad'/, /Did you mean add/],
     ['a name that can be nobody', ['status', '--persona', 'Ada Lovelace'], /\[a-z0-9\]/, /--help/],
     ['a surface that is none', ['persona', 'add', 'ada', '--surface', 'emacs'], /Allowed choices/, /--help/],
+    ['half a client', ['connect', 'claude'], /Allowed choices/, /Did you mean claude-code\?/],
+    ['a surface misspelled', ['persona', 'add', 'ada', '--surface', 'opncode'], /choices/, /mean opencode\?/],
     ['a priority beyond 9', ['send', '--to', 'ada', '--priority', '10', 'x'], /from 0 to 9/, /--help/],
     ['a limit of none', ['pending', '--persona', 'ada', '--limit', '0'], /from 1 to 100/, /--help/],
     ['a time that is none', ['send', '--to', 'ada', '--ttl', 'soon', 'x'], /90s, 30m/, /--help/],

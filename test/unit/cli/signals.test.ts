@@ -333,6 +333,35 @@ describe('send --wait', () => {
   )
 })
 
+describe('send --wait that is ended by Ctrl-C', () => {
+  const waiting = async (...words: string[]) => {
+    const { ending, end } = endable()
+    const turnbell = testCli({
+      home: temporaryDirectory(),
+      overrides: { clock: eagerClock(), ...ending },
+      hub: {
+        'signals.send': () => RECEIPT,
+        'signals.read': () => {
+          end()
+          throw new TurnbellError('hub_unreachable', { detail: 'it restarts' })
+        },
+      },
+    })
+    expect(await turnbell.run('send', '--wait', '5m', 'green?', '--json', ...words)).toBe(130)
+    expect(turnbell.stdout()).toBe('')
+    return turnbell.stderr().trim().split('\n').slice(1)
+  }
+
+  test.each([
+    [['--to', 'ada'], ['The answer will be in `turnbell inbox`.']],
+    [['--to', 'ada', '--from', 'bob'], ['The answer will be in `turnbell inbox`.']],
+    [['--to', 'ada', '--reply-to', 'cleo'], ['The answer will be sent to cleo.']],
+    [['--to', 'operator'], []],
+  ])('names the place of the answer: %j', async (words, said) => {
+    expect(await waiting(...words)).toEqual(said)
+  })
+})
+
 describe('send, answered', () => {
   const sending = (options: { input?: string; hub?: FakeHub } = {}) =>
     testCli({ home: temporaryDirectory(), hub: { 'signals.send': () => RECEIPT }, ...options })
@@ -731,6 +760,31 @@ describe('cancel and log', () => {
     const drained = view(1, 'acked', { drained_at: timeOf(3) })
     expect(await followed([[view(1, 'pending')], [view(1, 'pending')], [rung], [rung], [drained]])).toEqual([
       ...['1 pending', '1 rung', '1 drained'],
+    ])
+  })
+
+  const delivered = { pushed_at: timeOf(2), rung_at: timeOf(3), seen_at: timeOf(4), drained_at: timeOf(5) }
+  const cameBack = { ...view(1, 'pending', delivered), deliveries: 1 }
+
+  test('log shows a signal that came back as pending, with its deliveries', async () => {
+    const page = { signals: [cameBack], next: null }
+    const turnbell = testCli({ home: temporaryDirectory(), hub: { 'signals.inbox': () => page } })
+    expect(await turnbell.run('log', '--json')).toBe(0)
+    expect(turnbell.json()).toMatchObject({
+      signals: [{ status: 'pending', stage: 'pending', stage_at: timeOf(5), deliveries: 1 }],
+    })
+    expect(await turnbell.run('log')).toBe(0)
+    expect(turnbell.stdout()).toContain('  pending, deliveries 1  ')
+  })
+
+  test('log -f prints a signal again when it comes back, also where no look saw it drained', async () => {
+    const drained = { ...view(1, 'acked', delivered), deliveries: 1 }
+    const first = view(1, 'pending')
+    expect(await followed([[first], [drained], [cameBack], [cameBack]])).toEqual([
+      ...['1 pending', '1 drained', '1 pending'],
+    ])
+    expect(await followed([[first], [cameBack], [{ ...cameBack, deliveries: 2 }]])).toEqual([
+      ...['1 pending', '1 pending', '1 pending'],
     ])
   })
 
