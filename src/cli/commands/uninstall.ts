@@ -6,6 +6,7 @@ import { canAsk, confirm } from '../ask.ts'
 import { type Cli, invocationOf, type Invocation } from '../cli.ts'
 import { describeWindows, openWindows } from '../open-windows.ts'
 import { count, examples } from '../render.ts'
+import { describeServers, serversOfWindows } from '../uninstall/client-servers.ts'
 import { uninstallHome, type UninstalledHome } from '../uninstall/uninstall-home.ts'
 import { personasOfHome } from '../personas/of-home.ts'
 
@@ -43,8 +44,11 @@ export function registerUninstall(program: Command, cli: Cli): void {
 /** `--purge` requires a confirmation or `--yes`. */
 async function isWanted(invocation: Invocation, purge: boolean): Promise<boolean> {
   const { cli, home, out, json } = invocation
-  const windows = await openWindows(invocation, personasOfHome(invocation))
+  const personas = personasOfHome(invocation)
+  const windows = await openWindows(invocation, personas)
   if (windows.length > 0) out.note(describeWindows(windows))
+  const servers = serversOfWindows(invocation, personas)
+  if (servers.length > 0) out.note(describeServers(servers, purge))
   if (!json && canAsk(cli))
     return confirm(cli, purge ? `Uninstall, and remove ${home.root} with every signal in it?` : 'Uninstall?')
   if (!purge) return true
@@ -55,12 +59,13 @@ async function isWanted(invocation: Invocation, purge: boolean): Promise<boolean
 }
 
 function describe({ home }: Invocation, result: UninstalledHome, purge: boolean): string {
-  const { disconnected, services, daemons, hub_pid, sockets, left, failed, purged } = result
+  const { disconnected, services, daemons, hub_pid, servers, sockets, left, failed, purged } = result
   const done = [
     ...(disconnected.length === 0 ? [] : [count(disconnected.length, 'connection')]),
     ...(services.length === 0 ? [] : [count(services.length, 'service')]),
     ...(daemons.length === 0 ? [] : [count(daemons.length, 'daemon')]),
     ...(hub_pid === null ? [] : ['the hub']),
+    ...servers.map(({ identity, client, pid }) => `the ${client} server of ${identity} (process ${pid})`),
     ...(sockets.length === 0 ? [] : [count(sockets.length, 'socket')]),
   ]
   return [

@@ -5,7 +5,7 @@ import { pause } from '../../ports/pause.ts'
 import { lockHolder } from '../../system/directory-lock.ts'
 import { runningHub, type HubPid } from '../../system/hub-address.ts'
 import { processAlive } from '../../system/processes.ts'
-import type { Invocation } from '../cli.ts'
+import type { Cli, Invocation } from '../cli.ts'
 import { personasOfHome } from '../personas/of-home.ts'
 import { daemonPid, stopDaemonIfAny, type Stopped } from '../stop-daemon.ts'
 
@@ -64,22 +64,31 @@ async function runningOrStarting({ cli, home }: Invocation): Promise<HubPid | nu
   }
 }
 
-/** @throws `timed_out` where it does not end, `home_not_permitted` where it may not be signalled. */
-async function stopHub(
-  { cli, home }: Invocation,
-  { pid }: HubPid,
+function stopHub(invocation: Invocation, { pid }: HubPid): Promise<{ pid: number; waited_ms: number }> {
+  return endProcess(invocation.cli, pid, `Look at its log: ${invocation.home.hub_log}`)
+}
+
+/**
+ * Sends SIGTERM and waits until the process is gone.
+ *
+ * @throws `timed_out` where it does not end, `home_not_permitted` where it may not be signalled.
+ */
+export async function endProcess(
+  { clock }: Pick<Cli, 'clock'>,
+  pid: number,
+  hint: string,
 ): Promise<{ pid: number; waited_ms: number }> {
-  const began = cli.clock.monotonic()
-  const waited = () => Math.round(cli.clock.monotonic() - began)
+  const began = clock.monotonic()
+  const waited = () => Math.round(clock.monotonic() - began)
   signal(pid)
   while (processAlive(pid)) {
     if (waited() >= LIMITS.close_grace_ms + LIMITS.control_answer_ms) {
       throw new TurnbellError('timed_out', {
         detail: `process ${pid} was asked to end and still runs after ${waited()} ms`,
-        hint: `Look at its log: ${home.hub_log}`,
+        hint,
       })
     }
-    await pause(cli.clock, POLL_MS)
+    await pause(clock, POLL_MS)
   }
   return { pid, waited_ms: waited() }
 }

@@ -6,8 +6,9 @@ import { isNamedPipe } from '../../system/local-socket.ts'
 import type { Invocation } from '../cli.ts'
 import { personasOfHome } from '../personas/of-home.ts'
 import { disconnectAll, type Disconnected } from '../connect/disconnect-all.ts'
-import { stopHome } from '../down/stop-home.ts'
+import { endProcess, stopHome } from '../down/stop-home.ts'
 import { managerOf, uninstall, unitOnDisk } from '../service/service.ts'
+import { runningServers, type ClientServer } from './client-servers.ts'
 import type { Service } from '../service/unit.ts'
 
 export interface UninstalledHome {
@@ -18,6 +19,8 @@ export interface UninstalledHome {
   services: string[]
   daemons: string[]
   hub_pid: number | null
+  /** Servers of open windows that --purge ended: without their notes in the home, nothing else would. */
+  servers: ClientServer[]
   sockets: string[]
   /** The home is gone. */
   purged: boolean
@@ -52,11 +55,12 @@ export async function uninstallHome(
       hint: 'Close that client, then try again.',
     })
   }
+  const servers = purge && failed.length === 0 ? await endServers(invocation, personas, failed) : []
   const sockets = failed.length === 0 ? removeSockets(invocation, personas) : []
   const left = purge && failed.length === 0 ? removeHome(home.root) : []
   return {
     ok: failed.length === 0 && left.length === 0,
-    ...{ disconnected: wiring.disconnected, services, sockets, left, failed },
+    ...{ disconnected: wiring.disconnected, services, servers, sockets, left, failed },
     daemons: stopped.daemons.map(({ identity }) => identity),
     hub_pid: stopped.hub?.pid ?? null,
     purged: purge && !fs.existsSync(home.root),
@@ -87,6 +91,24 @@ async function uninstallServices(
     }
   }
   return names
+}
+
+async function endServers(
+  invocation: Invocation,
+  personas: readonly string[],
+  failed: UninstalledHome['failed'],
+): Promise<ClientServer[]> {
+  const ended: ClientServer[] = []
+  for (const server of runningServers(invocation, personas)) {
+    try {
+      await endProcess(invocation.cli, server.pid, 'Stop it, then try again.')
+      ended.push(server)
+    } catch (error) {
+      if (!(error instanceof TurnbellError)) throw error
+      failed.push({ detail: error.detail, hint: error.hint })
+    }
+  }
+  return ended
 }
 
 /** Only of what has ended: every daemon of the home was stopped before. */

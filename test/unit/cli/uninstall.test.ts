@@ -1,7 +1,12 @@
+import { spawn } from 'node:child_process'
+import { once } from 'node:events'
 import fs from 'node:fs'
 import path from 'node:path'
-import { beforeEach, describe, expect, test } from 'vitest'
+import { beforeEach, describe, expect, onTestFinished, test } from 'vitest'
 import type { UninstalledHome } from '../../../src/cli/uninstall/uninstall-home.ts'
+import { joined } from '../../../src/system/joined.ts'
+import { noteProcess } from '../../../src/system/process-note.ts'
+import { processAlive } from '../../../src/system/processes.ts'
 import { temporaryDirectory } from '../../support/temporary-directory.ts'
 import { testCli, type TestCli } from '../../support/test-cli.ts'
 
@@ -84,5 +89,35 @@ describe('uninstall', () => {
     expect({ exit, ok, purged }).toEqual({ exit: 1, ok: false, purged: false })
     expect(services).toHaveLength(2)
     expect(failed[0]?.detail).toContain('.codex/config.toml')
+  })
+})
+
+describe('uninstall while the server of an open window runs', () => {
+  async function server() {
+    const child = spawn(process.execPath, ['-e', 'setInterval(() => {}, 1000)'])
+    onTestFinished(() => void child.kill('SIGKILL'))
+    await once(child, 'spawn')
+    const run_dir = path.join(home, 'run', 'local', 'ada')
+    noteProcess(path.join(run_dir, 'opencode.pid'), child.pid!)
+    joined(run_dir, 'opencode').join(process.pid)
+    return child.pid!
+  }
+
+  test('with --purge ends it and names it', async () => {
+    const pid = await server()
+    expect(await uninstall('--purge', '--yes')).toMatchObject({
+      ...{ exit: 0, ok: true, purged: true },
+      servers: [{ identity: 'ada', client: 'opencode', pid }],
+    })
+    expect(processAlive(pid)).toBe(false)
+  })
+
+  test('without --purge names it and leaves it running', async () => {
+    const pid = await server()
+    expect(await turnbell.run('uninstall')).toBe(0)
+    expect(turnbell.stderr()).toContain(
+      `run until their last window closes:\n  ada  opencode server (process ${pid})`,
+    )
+    expect(processAlive(pid)).toBe(true)
   })
 })
