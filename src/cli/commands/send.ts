@@ -8,12 +8,10 @@ import { handwrittenJson } from '../../contracts/json.ts'
 import { InexactNumberError } from '../../contracts/json-numbers.ts'
 import { LIMITS } from '../../contracts/limits.ts'
 import { Intent, Receipt, SignalView, type SendInput, type Route } from '../../contracts/signal.ts'
-import { Persona } from '../../contracts/registry.ts'
 import { pause } from '../../ports/pause.ts'
 import type { z } from 'zod'
 import { type Cli, invocationOf, type Invocation, parseIdentity, parseWhole } from '../cli.ts'
 import { parseDuration } from '../duration.ts'
-import type { HubClient } from '../hub-client.ts'
 import { isAway, whenReached } from '../reach-hub.ts'
 import { readAll } from '../read-all.ts'
 import { examples, payloadText } from '../render.ts'
@@ -81,21 +79,13 @@ export function registerSend(program: Command, cli: Cli): void {
     const { wait_s, said } = waitingFor(options.wait, text)
     const payload = await readPayload(invocation, said, options.payload, named)
     const input = inputOf(cli, options, payload, wait_s !== null)
-    const receipt = await whenReached(invocation, options, async (hub) => {
-      if (options.from !== undefined && options.from !== OPERATOR) await requireActive(hub, options.from)
-      return hub.ask('signals', 'send', input, Receipt)
-    })
+    const receipt = await whenReached(invocation, options, (hub) =>
+      hub.ask('signals', 'send', input, Receipt),
+    )
     if (wait_s === null) return invocation.out.result(receipt, () => describeReceipt(options, receipt))
     invocation.out.note(`${receipt.signal_id} was sent to ${options.to}; waiting for its result.`)
     await waitForResult(invocation, receipt, { wait_s, reply_to: input.reply_to })
   })
-}
-
-/** Throws `target_unknown` or `target_wrapped` if this is not the name of an active persona. */
-async function requireActive(hub: HubClient, identity: string): Promise<void> {
-  const { state } = await hub.ask('personas', 'get', { identity }, Persona.pick({ state: true }))
-  if (state === 'active') return
-  throw new TurnbellError('target_wrapped', { detail: `from: ${identity} is ${state}.` })
 }
 
 /** The text may follow `--wait` directly: it is taken for a duration only where it is one. */

@@ -31,25 +31,25 @@ export function registerStatus(program: Command, cli: Cli): void {
   })
 }
 
-/** The daemon's own status; where no daemon runs, the persona's entry of the list. */
+/** The daemon's own status. Without a daemon the error says what waits at the hub. */
 async function printOne(
   invocation: Invocation,
   identity: string,
   counting: Promise<ReadonlyMap<string, HubCounts>>,
 ): Promise<void> {
   const { out, cli, control } = invocation
-  const status = await control(identity)
-    .status()
-    .catch(unlessUnknown(invocation, identity))
-    .catch((error: unknown) => {
-      if (error instanceof TurnbellError && error.code === 'daemon_unreachable') return error
-      throw error
+  const asked = control(identity).status().catch(unlessUnknown(invocation, identity))
+  const status = await asked.catch(async (error: unknown) => {
+    const waiting = (await counting).get(identity)?.pending_count ?? 0
+    if (!(error instanceof TurnbellError) || error.code !== 'daemon_unreachable' || waiting === 0) throw error
+    const { detail, hint } = toProblem(error, cli.ids.next())
+    throw new TurnbellError(error.code, {
+      detail: `${detail} ${count(waiting, 'signal')} wait${waiting === 1 ? 's' : ''} at the hub.`,
+      hint,
+      cause: error,
     })
+  })
   const known = await knownOf(invocation, identity, counting)
-  if (status instanceof TurnbellError) {
-    const found: PersonaStatus = { ...known, running: false, problem: toProblem(status, cli.ids.next()) }
-    return out.result(found, () => describeAll(invocation, [found]))
-  }
   const found = withHubCount({ ...known, running: true, status })
   await out.result(status, () =>
     [

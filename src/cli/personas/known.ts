@@ -1,7 +1,6 @@
 /** Known personas, for messages about an unknown name. */
 import { TurnbellError } from '../../contracts/errors.ts'
 import { nearest } from '../../contracts/names.ts'
-import { unknownPersona } from '../../contracts/unknown-persona.ts'
 import type { Invocation } from '../cli.ts'
 import { personasAtHub } from './listing.ts'
 import { personasOfHome } from './of-home.ts'
@@ -26,18 +25,16 @@ export function notMade(persona: string, known: readonly string[]): string {
   return `There is no persona ${persona} yet${orMeant(persona, known) || '.'}`
 }
 
-/**
- * Handles the error of a daemon that does not answer: throws `target_unknown` if neither this home nor the hub knows the
- * persona, otherwise the error itself.
- */
+/** Rejects in the place of a daemon that does not answer: it may be one that never was. */
 export function unlessUnknown(invocation: Invocation, persona: string): (error: unknown) => Promise<never> {
   return async (error) => {
     if (!(error instanceof TurnbellError) || error.code !== 'daemon_unreachable') throw error
     const known = await knownPersonas(invocation)
     if (known.includes(persona)) throw error
-    throw unknownPersona(persona, {
-      known,
+    throw new TurnbellError('daemon_unreachable', {
+      detail: `This home has no persona ${persona}, and no daemon of that name runs${orMeant(persona, known) || '.'}`,
       hint: '`turnbell status` shows those there are; `turnbell persona add` makes one.',
+      cause: error,
     })
   }
 }

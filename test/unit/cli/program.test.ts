@@ -1,5 +1,3 @@
-import fs from 'node:fs'
-import path from 'node:path'
 import { Writable } from 'node:stream'
 import { describe, expect, test } from 'vitest'
 import type { Problem } from '../../../src/contracts/errors.ts'
@@ -181,10 +179,8 @@ describe('exit codes', () => {
   })
 
   test('69: no daemon', async () => {
-    const home = temporaryDirectory()
-    fs.writeFileSync(path.join(home, 'config.yaml'), 'personas: {ada: {surface: mcp}}')
-    const turnbell = cli({ home })
-    for (const verb of ['shutdown', 'notify', 'resume']) {
+    const turnbell = cli()
+    for (const verb of ['status', 'shutdown', 'notify', 'resume']) {
       expect(await turnbell.run(verb, '--persona', 'ada', '--json'), verb).toBe(69)
       expect(turnbell.json<Problem>().code).toBe('daemon_unreachable')
     }

@@ -15,12 +15,12 @@ function cli(hub?: FakeHub) {
 
 describe('a daemon that does not answer', () => {
   test.each(['status', 'shutdown', 'notify', 'resume'])(
-    'of a persona that does not exist is refused by %s as an unknown persona, with the near name',
+    'is told by %s with the near name, and with no way to start it, where the persona does not exist',
     async (verb) => {
       const turnbell = cli()
-      expect(await turnbell.run(verb, '--persona', 'adda', '--json')).toBe(2)
+      expect(await turnbell.run(verb, '--persona', 'adda', '--json')).toBe(69)
       const { code, detail, hint } = turnbell.json<Problem>()
-      expect([code, detail]).toEqual(['target_unknown', 'There is no persona adda; did you mean ada?'])
+      expect([code, detail]).toEqual(['daemon_unreachable', expect.stringContaining('did you mean ada?')])
       expect(hint).not.toContain('turnbell daemon')
     },
   )
