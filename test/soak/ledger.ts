@@ -77,6 +77,8 @@ export class Ledger {
   private readonly keys = new Map<string, string>()
   /** Sessions that have rows at the hub, and which. */
   private readonly joined = new Map<string, Set<string>>()
+  /** Signals of which a notice has said that they expired. */
+  private readonly noticed = new Set<string>()
   private readonly world: LedgerWorld
 
   constructor(world: LedgerWorld) {
@@ -109,7 +111,7 @@ export class Ledger {
 
   /** An agent has these. */
   received(drain_id: string, signals: readonly DrainedSignal[]): void {
-    for (const { signal_id, deliveries, payload, to } of signals) {
+    for (const { signal_id, deliveries, payload, to, origin } of signals) {
       const known = this.know(signal_id)
       this.counts.received += 1
       if (known.received.size > 0) this.counts.duplicates += 1
@@ -118,6 +120,11 @@ export class Ledger {
       if (known.acked) this.broken('what is completed is not handed out again', signal_id)
       known.received.add(drain_id)
       known.deliveries.add(deliveries)
+      if (origin === 'system') {
+        for (const one of (payload as { signals: { signal_id: string }[] }).signals)
+          this.noticed.add(one.signal_id)
+        continue
+      }
       const wish = this.wishes[(payload as { n?: number } | null)?.n ?? -1]
       if (wish === undefined || (known.wish !== null && known.wish !== wish))
         this.broken('a signal says what was sent', `${signal_id}: ${JSON.stringify(payload)}`)
@@ -192,6 +199,8 @@ export class Ledger {
         )
       if (known.wish === null) continue
       const view = views.get(signal_id)
+      if (this.noticed.has(signal_id) && view?.status !== 'expired')
+        this.broken('a notice of expiry is true', `${signal_id} is ${view?.status}`)
       const explained = view !== undefined && (view.status === 'expired' || view.status === 'dead')
       const held = view?.leased_to !== undefined && view.leased_to === known.session_id && this.isHeld(known)
       if (held) found.held += 1
