@@ -26,7 +26,7 @@ import { timestamp } from '../../ports/clock.ts'
 import { systemClock } from '../../system/clock.ts'
 import { codexPlace } from '../../system/codex-place.ts'
 import { loadConfig } from '../../system/config.ts'
-import { type Home, personaPaths, prepareHome } from '../../system/home.ts'
+import { type Home, isHome, personaPaths, prepareHome } from '../../system/home.ts'
 import { findHub, requireHub, requireHubUrl } from '../../system/hub-address.ts'
 import { callingSession } from '../../system/opencode-place.ts'
 import { printProblem } from '../../system/problem-output.ts'
@@ -104,7 +104,7 @@ function serve({ home, config, identity, client, session, hub, ...settings }: Se
     locate,
     operatorToken: () => readOperatorToken(home),
     here: () => standIn.call(),
-    removedHome: removedHome(home),
+    removedHome: removedHome(home.root, () => isHome(home)),
     missed(away_ms, reached) {
       if (preferred?.missed() !== true) standIn.missed(away_ms, reached)
     },

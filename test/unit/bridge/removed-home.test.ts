@@ -1,7 +1,7 @@
 import fs from 'node:fs'
 import path from 'node:path'
 import { beforeEach, expect, test } from 'vitest'
-import { prepareHome, resolveHome, type Home } from '../../../src/system/home.ts'
+import { isHome, prepareHome, resolveHome, type Home } from '../../../src/system/home.ts'
 import { removedHome } from '../../../src/transports/bridge/removed-home.ts'
 import { temporaryDirectory } from '../../support/temporary-directory.ts'
 
@@ -13,7 +13,7 @@ const remove = () => fs.rmSync(home.root, { recursive: true })
 
 test('a home that was there at the start and is gone is refused, until it is there again', () => {
   prepareHome(home)
-  const removed = removedHome(home)
+  const removed = removedHome(home.root, () => isHome(home))
   expect(removed()).toBeNull()
   remove()
   expect(removed()).toMatchObject({ code: 'hub_unreachable' })
@@ -22,7 +22,7 @@ test('a home that was there at the start and is gone is refused, until it is the
 })
 
 test('a home that is created after the start and removed later is refused', () => {
-  const removed = removedHome(home)
+  const removed = removedHome(home.root, () => isHome(home))
   expect(removed()).toBeNull()
   prepareHome(home)
   expect(removed()).toBeNull()
@@ -32,7 +32,7 @@ test('a home that is created after the start and removed later is refused', () =
 
 test('a directory that keeps only files of others is a removed home', () => {
   prepareHome(home)
-  const removed = removedHome(home)
+  const removed = removedHome(home.root, () => isHome(home))
   fs.writeFileSync(path.join(home.root, 'letters.txt'), 'mine')
   for (const name of ['secrets', 'hub', 'logs', 'spool']) fs.rmdirSync(path.join(home.root, name))
   expect(removed()).toMatchObject({ code: 'hub_unreachable' })
