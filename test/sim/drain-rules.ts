@@ -153,11 +153,17 @@ export function checkOvertaken(ledger: Ledger, { signal_id, overtaken_by }: Know
   throw new Violation('one sender’s signals stay in order', `${overtaken_by} before ${signal_id}`)
 }
 
-/** Exactly as often as it was handed out; a hub that was killed may have handed it out once more without telling. */
-export function checkDeliveries(known: Known, deliveries: number): void {
+/**
+ * Exactly as often as it was handed out; a hub that was killed may have handed it out once more without telling, also one
+ * that was killed before it told of the signal at all.
+ */
+export function checkDeliveries({ kills_at }: Ledger, known: Known, deliveries: number): void {
   const { signal_id, leases_seen, leases_unseen, kills, kills_before, replays_open, replays_seen } = known
   if (replays_open > 0 || replays_seen > 0) return
-  const most = leases_seen + leases_unseen + kills - kills_before
+  const { wish, told_at } = known
+  const sent_at = wish?.at ?? 0
+  const untold = kills_at.filter((at) => at >= sent_at && at <= told_at).length
+  const most = leases_seen + leases_unseen + kills - kills_before + untold
   if (deliveries < leases_seen || deliveries > most)
     throw new Violation(
       'deliveries count the drains',

@@ -78,6 +78,8 @@ export class Ledger {
   readonly notices = new Set<string>()
   /** Notices, by whom they are for, the signal that they name and the end of its life. */
   readonly told_expiries = new Map<string, string>()
+  /** When hubs were gone without a word. */
+  readonly kills_at: number[] = []
   /** What waits, by whom it is for. */
   private readonly queues = new Map<string, Set<Known>>()
   readonly now: () => number

@@ -379,7 +379,7 @@ export class Truth extends Ledger {
       if (deliveries < 1 || too_often || known.deliveries.has(deliveries))
         throw new Violation('deliveries are counted', `${signal_id}: ${deliveries}`)
       known.deliveries.add(deliveries)
-      checkDeliveries(known, deliveries)
+      checkDeliveries(this, known, deliveries)
     }
   }
 
@@ -399,6 +399,7 @@ export class Truth extends Ledger {
 
   /** The hub is gone without a word. */
   onHubGone(): void {
+    this.kills_at.push(this.now())
     for (const known of this.signals.values()) {
       known.unsure = true
       // What it has not told by now it never tells.
