@@ -163,19 +163,18 @@ export function opencodeSurface(deps: OpencodeSurfaceDeps): OpencodeSurface {
     } catch (error) {
       log.debug({ err: error }, 'the server did not say whether a turn runs')
       if (!isCurrent(to, place)) return
-      held = notIdle(held)
+      held = paused(held)
       askAgain()
     }
   }
 
   /**
-   * Starts or resets the idle time of the outstanding doorbell. While the events show a running turn, the answer that the
+   * Adds to the idle time of the outstanding doorbell, or resets it. While the events show a running turn, the answer that the
    * session is idle may be outdated, so it is ignored.
    */
   function noteBusy(busy: boolean): void {
-    if (busy) held = notIdle(held)
-    else if (held !== null && !isRunning(state))
-      held = { ...held, idle_since_ms: held.idle_since_ms ?? clock.monotonic() }
+    if (busy) held = held && { ...held, ...NOT_IDLE }
+    else if (held !== null && !isRunning(state)) held = stillIdle(held, clock.monotonic())
   }
 
   /**
@@ -189,8 +188,8 @@ export function opencodeSurface(deps: OpencodeSurfaceDeps): OpencodeSurface {
     const messages = await to.messages(place, LIMITS.opencode_bell_messages_max)
     if (!isCurrent(to, place)) return
     move(messagesRead(state, messages, identity))
-    if (held?.doorbell_id !== doorbell_id || held.idle_since_ms === null) return
-    if (clock.monotonic() - held.idle_since_ms < LIMITS.opencode_bell_lost_ms) return
+    if (held?.doorbell_id !== doorbell_id || held.idle_at_ms === null) return
+    if (stillIdle(held, clock.monotonic()).idle_ms < LIMITS.opencode_bell_lost_ms) return
     const stored = state.standing.find((bell) => bell.doorbell_id === doorbell_id)
     if (stored !== undefined) {
       const is_deleted = await deleteStored(to, place, stored)
@@ -217,7 +216,7 @@ export function opencodeSurface(deps: OpencodeSurfaceDeps): OpencodeSurface {
 
   /** Reports the turn as unknown, so that the daemon's status shows `surface_failed` instead of an endless busy turn. */
   function noteStuck({ doorbell_id, message_id }: StoredBell): void {
-    if (held?.doorbell_id !== doorbell_id || held.idle_since_ms === null || held.is_stuck) return
+    if (held?.doorbell_id !== doorbell_id || held.idle_at_ms === null || held.is_stuck) return
     held = { ...held, is_stuck: true }
     log.warn({ doorbell_id, message_id }, 'the doorbell began no turn and its prompt cannot be deleted')
     reportChange()
@@ -233,7 +232,7 @@ export function opencodeSurface(deps: OpencodeSurfaceDeps): OpencodeSurface {
       noteBusy(busy)
       if (!busy) await lookForBell(to, place)
     } catch (error) {
-      if (isCurrent(to, place)) held = notIdle(held)
+      if (isCurrent(to, place)) held = paused(held)
       log.debug({ err: error, session_id: place.id }, 'the server did not report its messages')
     }
   }
@@ -392,22 +391,34 @@ export function opencodeSurface(deps: OpencodeSurfaceDeps): OpencodeSurface {
 /** The outstanding doorbell. */
 interface HeldBell {
   readonly doorbell_id: DoorbellId
-  /** Start of the current idle time of the session; null while a turn runs or the server does not answer. */
-  readonly idle_since_ms: number | null
+  /** How long the session was idle since it was handed over, or since its last turn. */
+  readonly idle_ms: number
+  /** When it was last known to be idle; null while a turn runs or the server does not answer. */
+  readonly idle_at_ms: number | null
   /** The stored prompt began no turn within `opencode_bell_lost_ms` and cannot be deleted. */
   readonly is_stuck: boolean
 }
 
-const notIdle = (held: HeldBell | null) => held && { ...held, idle_since_ms: null }
+const NOT_IDLE = { idle_ms: 0, idle_at_ms: null }
+
+/** Time of which nothing is known does not count, and takes nothing away. */
+const paused = (held: HeldBell | null) => held && { ...held, idle_at_ms: null }
+
+/** The session is known to be idle now, and was since it was last known to be. */
+const stillIdle = (held: HeldBell, now_ms: number): HeldBell => ({
+  ...held,
+  idle_ms: held.idle_ms + (held.idle_at_ms === null ? 0 : now_ms - held.idle_at_ms),
+  idle_at_ms: now_ms,
+})
 
 /** The outstanding doorbell once the session is in `state`. */
 function heldBy(state: TrackedSession, before: HeldBell | null, now_ms: number): HeldBell | null {
   const doorbell_id = outstanding(state)
   if (doorbell_id === null) return null
   const is_same = before?.doorbell_id === doorbell_id
-  const held = is_same ? before : { doorbell_id, idle_since_ms: now_ms, is_stuck: false }
-  if (isRunning(state)) return { doorbell_id, idle_since_ms: null, is_stuck: false }
-  return state.turn === 'unknown' ? notIdle(held) : held
+  if (isRunning(state)) return { doorbell_id, ...NOT_IDLE, is_stuck: false }
+  const held = is_same ? before : { doorbell_id, idle_ms: 0, idle_at_ms: now_ms, is_stuck: false }
+  return state.turn === 'unknown' ? paused(held) : held
 }
 
 /** Some of it; it is kept until something new is said, so that it can be taken back. */

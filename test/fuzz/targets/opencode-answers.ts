@@ -14,6 +14,7 @@ import {
 } from '../../../adapters/opencode/server.ts'
 import { bellMetadata } from '../../../adapters/opencode/session-tracker.ts'
 import { SurfaceStatus } from '../../../src/contracts/control.ts'
+import { LIMITS } from '../../../src/contracts/limits.ts'
 import { Doorbell } from '../../../src/contracts/doorbell.ts'
 import { silentLog, type Log } from '../../../src/ports/log.ts'
 import { fakeOpencode } from '../../support/fake-opencode.ts'
@@ -314,7 +315,11 @@ class Shim {
     await server.settled('the session of a server that is well', surface.joined(PLACE))
     for (let minutes = 0; !RUNG.includes(await this.ring()); minutes += 1) {
       insist(minutes < MINUTES_MAX, () => 'a server that is well again is not rung')
-      await server.clock.advance(MINUTE_MS)
+      // A daemon asks a surface that holds a doorbell every `bell_receipt_ms`.
+      for (let waited_ms = 0; waited_ms < MINUTE_MS; waited_ms += LIMITS.bell_receipt_ms) {
+        await server.clock.advance(LIMITS.bell_receipt_ms)
+        await server.settled('its status', surface.status())
+      }
     }
   }
 

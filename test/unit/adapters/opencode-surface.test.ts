@@ -1062,6 +1062,21 @@ describe('a doorbell whose turn begins late', () => {
     expect(await status()).not.toHaveProperty('outstanding_doorbell_id')
   })
 
+  test('is lost by the sum of the idle times between many short outages', async () => {
+    const place = await attached()
+    const bell = doorbell()
+    await surface.notify_surface(bell)
+    for (let idle_ms = 0; idle_ms < LIMITS.opencode_bell_lost_ms; idle_ms += 10_000) {
+      expect(await status()).toMatchObject({ outstanding_doorbell_id: bell.doorbell_id })
+      await clock.advance(10_000)
+      await status()
+      surface.disconnected()
+      await clock.advance(5_000)
+      await surface.connected(place.server, null)
+    }
+    expect(await status()).not.toHaveProperty('outstanding_doorbell_id')
+  })
+
   test('is outstanding for the bound after its server was away', async () => {
     const { place, outstanding } = await stored()
     surface.disconnected()
