@@ -105,7 +105,7 @@ export function claudeSurface(deps: ClaudeSurfaceDeps): ClaudeSurface {
     for (const check of watchers) check()
   }
 
-  /** Nobody reports that the client stands still: unseen, that time would count as time at its prompt. */
+  /** No event reports a stopped client (Ctrl-Z). Without this look its time would count as time at the prompt. */
   function lookAtBell(): void {
     if (last.outstanding(state) !== null) return
     looking?.cancel()
@@ -156,7 +156,7 @@ export function claudeSurface(deps: ClaudeSurfaceDeps): ClaudeSurface {
         move(foundBusy(state, now()))
         return DEFERRED
       }
-      // With a subagent at work the registry forbids nothing, but a message waits behind the dialog all the same.
+      // While a subagent works the registry allows a message, but the dialog still delays it.
       if (showsDialog(state) || last.outstanding(state) !== null) return DEFERRED
       last.blameWay(state)
       last.posting(doorbell.doorbell_id, state)

@@ -401,7 +401,7 @@ interface HeldBell {
 
 const NOT_IDLE = { idle_ms: 0, idle_at_ms: null }
 
-/** Time of which nothing is known does not count, and takes nothing away. */
+/** Unknown time is not counted; the idle time counted before stays. */
 const paused = (held: HeldBell | null) => held && { ...held, idle_at_ms: null }
 
 /** The session is known to be idle now, and was since it was last known to be. */

@@ -65,7 +65,10 @@ export interface MemoryFile {
 export interface MemoryKeeper {
   /** With monotonic times; null where there is none, or none that can be read. */
   read(): DaemonMemory | null
-  /** Writes if something has changed since the last write that worked. Called before the effects of a step are performed: a bell is remembered first. */
+  /**
+   * Writes if something has changed since the last successful write. Called before the effects of a step are performed: a
+   * bell is remembered first.
+   */
   keep(context: Context): void
   /** The file may be gone: writes it with the next call of `keep`. */
   forgetWritten(): void

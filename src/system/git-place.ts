@@ -24,7 +24,7 @@ export function gitLine({ cwd, env, within_ms }: GitAsked, ...args: string[]): s
   return status === 0 ? stdout.replace(/\r?\n$/, '') : null
 }
 
-/** The nearest directory with a `.git`, from this one upwards; null if there is none. Starts no git. */
+/** Nearest directory with a `.git`: this one or an ancestor. Null if there is none. Does not run git. */
 export function nearestGit(directory: string): string | null {
   for (let at = directory; ; at = path.dirname(at)) {
     if (fs.existsSync(path.join(at, '.git'))) return at

@@ -85,7 +85,7 @@ export function prepareHome(home: Home): void {
   for (const directory of privateDirectories(home)) ensurePrivateDirectory(directory)
 }
 
-/** Whether a home exists: an empty directory, or one with only files of others, is none. */
+/** Whether the directory is a turnbell home: it has `secrets` or `config.yaml`. */
 export function isHome(home: Home): boolean {
   return fs.existsSync(path.dirname(home.operator_token)) || fs.existsSync(home.config)
 }

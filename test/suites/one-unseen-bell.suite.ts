@@ -174,7 +174,7 @@ async function playCalm(world: World, client: PlayedClient, { lost_ms }: UnseenB
     if (free_ms > lost_ms + 2 * PROBE_MS) break
   }
   throw new Violation(
-    'no doorbell blocks for ever',
+    'a lost doorbell stops blocking others',
     `an idle client took none after ${free_ms} ms without one`,
   )
 }

@@ -55,7 +55,7 @@ export async function playedClaude(truth: ClientTruth): Promise<PlayedClient> {
 
   function postInbox(text: string): Posted {
     if (inbox === 'missing') return 'unavailable'
-    // A former connection that nobody has read is given up.
+    // An earlier connection that was not read is closed.
     unread = []
     has_worked = false
     truth.handed(truth.bellIn(text))

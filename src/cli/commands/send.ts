@@ -240,7 +240,7 @@ async function pipedText({ stdin, clock }: Cli): Promise<string | null> {
   return null
 }
 
-/** In a shell's pipeline the text may come late; a socket is more often one that a caller passed on without any text. */
+/** A pipe's text may arrive late. An open socket is usually inherited from the caller and carries no text. */
 function isPipe({ fd }: Cli['stdin'] & { fd?: number }): boolean {
   return fd !== undefined && fs.fstatSync(fd).isFIFO()
 }

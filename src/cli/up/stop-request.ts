@@ -6,9 +6,9 @@ import { describeWindows, openWindows } from '../open-windows.ts'
 export interface StopRequest {
   readonly asked: Promise<void>
   isAsked(): boolean
-  /** By Ctrl-C, so somebody is at the terminal. */
+  /** Sent by Ctrl-C at a terminal, so a question can be answered. */
   isByKey(): boolean
-  /** It was taken back: the next one is a first one again. */
+  /** The request was cancelled; the next one counts as the first. */
   goOn(): void
   onSecond(call: () => void): void
   forget(): void
