@@ -2,8 +2,8 @@
 import { build } from 'esbuild'
 import fs from 'node:fs'
 import { buildDaemon, compileDaemon } from './scripts/build-daemon.mjs'
-import { bundleSettings, commonModule } from './scripts/bundle-settings.mjs'
-import { createEnding } from './test/support/ending.mjs'
+import { bundleSettings, clientModule, commonModule } from './scripts/bundle-settings.mjs'
+import { createEnding } from './test/support/command/ending.mjs'
 
 // Built aside and moved into place, so that what runs from dist/ never meets half a build.
 const aside = createEnding().removes(`dist.${process.pid}`)
@@ -13,7 +13,8 @@ const followed = ['module', 'main']
 
 const programs = {
   cli: 'src/cli/main.ts',
-  bridge: 'src/transports/bridge/main.ts',
+  bridge: 'src/bridge/main.ts',
+  hook: 'src/cli/hooks/main.ts',
 }
 const shims = {
   command: 'adapters/command/main.ts',
@@ -46,6 +47,11 @@ await Promise.all([
     outdir: `${aside}/adapters/claude-code`,
   }),
   build({
+    ...clientModule,
+    entryPoints: { mod: 'adapters/claude-code/mod/main.ts' },
+    outdir: `${aside}/adapters/claude-code/hooks`,
+  }),
+  build({
     ...bundleSettings,
     entryPoints: { plugin: 'adapters/opencode/plugin/main.ts' },
     outdir: `${aside}/adapters/opencode`,
@@ -67,7 +73,7 @@ const former =
   "import { createRequire } from 'node:module'\ncreateRequire(import.meta.url)('./turnbell.cjs')\n"
 fs.writeFileSync(`${aside}/turnbell.js`, former)
 // Node starts it as a thread of the hub's, so it stands by itself, as it is.
-fs.cpSync('src/system/onnx-worker.js', `${aside}/onnx-worker.js`)
+fs.cpSync('src/system/embedding/onnx-worker.js', `${aside}/onnx-worker.js`)
 fs.cpSync('adapters/claude-code/plugin', `${aside}/adapters/claude-code`, { recursive: true })
 
 await compileDaemon(aside)

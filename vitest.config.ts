@@ -8,6 +8,20 @@ import { defineConfig } from 'vitest/config'
 
 /** Stores on a real disk: unit tests by what they look at, integration tests by what they cost. */
 const ON_DISK = ['test/unit/storage/**/*.test.ts', 'test/contract/*-store.{file,project}.test.ts']
+/** Tests of units that run real programs, wait for real timers or try random input: integration tests by what they cost. */
+const COSTLY = [
+  'test/unit/cli/connect/*.test.ts',
+  'test/unit/cli/up/process-group.test.ts',
+  'test/unit/system/files/short-lock.test.ts',
+  'test/unit/system/embedding/*.test.ts',
+  'test/unit/hub/restart-on-recovery.test.ts',
+  'test/unit/bridge/hub/upstream.test.ts',
+  'test/unit/daemon/{runtime,control}.test.ts',
+  'test/unit/modules/runs/*.test.ts',
+  'test/unit/kernel/projections.test.ts',
+  'test/unit/transports/*.test.ts',
+  'test/contract/surface.*.test.ts',
+]
 
 export default defineConfig({
   test: {
@@ -38,7 +52,7 @@ export default defineConfig({
             'test/fixtures/facade/*.test.ts',
             'test/tidy.test.ts',
           ],
-          exclude: ON_DISK,
+          exclude: [...ON_DISK, ...COSTLY],
           globalSetup: ['test/support/temporary-place.ts'],
           testTimeout: 60_000,
           // Files share their process: loading the packages anew for each cost twice what the tests do.
@@ -49,7 +63,7 @@ export default defineConfig({
       {
         test: {
           name: 'integration',
-          include: ['test/integration/**/*.test.ts', 'test/property/**/*.test.ts', ...ON_DISK],
+          include: ['test/integration/**/*.test.ts', 'test/property/**/*.test.ts', ...ON_DISK, ...COSTLY],
           globalSetup: ['test/support/temporary-place.ts'],
           testTimeout: 60_000,
           isolate: false,
@@ -105,8 +119,8 @@ export default defineConfig({
           globalSetup: ['test/clients/setup.ts'],
           testTimeout: 300_000,
           hookTimeout: 300_000,
-          // Each scene has a network of its own, and mostly waits for its client.
-          maxWorkers: 3,
+          // Each scene has a network of its own. A client uses a whole core while it starts, and more at once exceed its timeouts.
+          maxWorkers: 2,
         },
       },
     ],

@@ -1,31 +1,31 @@
 /**
- * The process of a supervised shim, from its first line to its last: attached to its daemon, gone with it, and
- * closed when it is told to. The part of the composition that these shims share.
+ * The process of a shim that the daemon supervises: attaches to the daemon, ends with it, and closes on a
+ * termination signal. The part of the composition that these shims share.
  */
 import { attachShim } from './shim.ts'
-import { exitCodeOf } from '../src/contracts/exit-codes.ts'
+import { exitCodeOf } from '../src/contracts/errors/exit-codes.ts'
 import type { Log } from '../src/ports/log.ts'
 import type { Surface, SurfaceHost } from '../src/ports/surface.ts'
 import { systemClock } from '../src/system/clock.ts'
-import { connectLocally } from '../src/system/local-socket.ts'
-import { leaveWithParent } from '../src/system/parent.ts'
-import { printProblem } from '../src/system/problem-output.ts'
-import { shimPlace, type ShimPlace } from '../src/system/shim-place.ts'
-import { TERMINATION_SIGNALS } from '../src/system/termination.ts'
+import { connectLocally } from '../src/system/ipc/unix-socket.ts'
+import { leaveWithParent } from '../src/system/process/parent-watch.ts'
+import { printProblem } from '../src/system/process/problem-output.ts'
+import { shimEnvironment, type ShimEnvironment } from '../src/system/clients/shim-environment.ts'
+import { TERMINATION_SIGNALS } from '../src/system/process/termination-signals.ts'
 
 export interface ShimParts {
   surface: Surface & { open(host: SurfaceHost): void; close(): void }
-  /** Ends what goes with the shim, once the daemon hears no more of it. Not called where the daemon is gone. */
+  /** Stops what belongs to the shim, after the daemon connection was closed. Not called when the daemon is gone. */
   stop?: () => void | Promise<void>
 }
 
-/** `name` is the shim's in the log. What `begin` throws is printed, and the process ends with its code. */
-export function shimProcess(name: string, begin: (place: ShimPlace) => ShimParts): void {
+/** Runs a shim. `name` is its name in the log. An error from `createParts` is printed and sets the exit code. */
+export function runShim(name: string, createParts: (place: ShimEnvironment) => ShimParts): void {
   try {
-    // First of all: what is begun below hands this process's environment on.
+    // Must be first, because the processes started below inherit the environment.
     const leaveIfOrphaned = leaveWithParent()
-    const place = shimPlace(name)
-    const { surface, stop } = begin(place)
+    const place = shimEnvironment(name)
+    const { surface, stop } = createParts(place)
     const shim = attachShim({
       surface,
       dial: (handlers) => connectLocally(place.paths.surface_socket, handlers),
@@ -38,7 +38,7 @@ export function shimProcess(name: string, begin: (place: ShimPlace) => ShimParts
       process.once(os_signal, () => {
         surface.close()
         shim.close()
-        void stopped(stop, place.log).then(() => process.exit(0))
+        void stopQuietly(stop, place.log).then(() => process.exit(0))
       })
     }
   } catch (error) {
@@ -47,11 +47,11 @@ export function shimProcess(name: string, begin: (place: ShimPlace) => ShimParts
   }
 }
 
-/** Never rejects: the process ends, whatever goes wrong in its last moment. */
-export async function stopped(stop: ShimParts['stop'], log: Log): Promise<void> {
+/** Runs `stop` and logs its error. Never rejects, because the process exits afterwards. */
+export async function stopQuietly(stop: ShimParts['stop'], log: Log): Promise<void> {
   try {
     await stop?.()
   } catch (error) {
-    log.warn({ err: error }, 'not everything was ended')
+    log.warn({ err: error }, 'shim did not stop cleanly')
   }
 }

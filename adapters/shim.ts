@@ -1,16 +1,16 @@
 /**
- * The shim's side of surface.sock: serves the plugin's three functions to the daemon and carries the
+ * The shim's side of surface.sock: serves the three functions of a surface to the daemon and sends the
  * surface's reports to it.
  *
- * The daemon may come and go; the shim stays with its surface. It dials for ever, and the first thing
- * it says on every new connection is where the surface stands: a daemon that was restarted knows
- * nothing, and a report that was lost with the old connection is repeated by this one.
+ * The daemon may restart while the shim stays with its surface. The shim redials without end and sends a full
+ * status on every new connection: a restarted daemon has no state, and a report may have been lost with the
+ * previous connection.
  */
 import { ReportAnswer, type RingResult, type SurfaceReport } from '../src/contracts/control.ts'
 import { Doorbell } from '../src/contracts/doorbell.ts'
-import { TurnbellError } from '../src/contracts/errors.ts'
+import { TurnbellError } from '../src/contracts/errors/errors.ts'
 import type { Json } from '../src/contracts/ids.ts'
-import { LIMITS } from '../src/contracts/limits.ts'
+import { LIMITS } from '../src/contracts/limits/limits.ts'
 import type { Clock, Timer } from '../src/ports/clock.ts'
 import type { Log } from '../src/ports/log.ts'
 import type { RpcHandlers, RpcParams, RpcPeer } from '../src/ports/rpc.ts'
@@ -22,84 +22,82 @@ export interface ShimOptions {
   dial: (handlers: RpcHandlers) => Promise<RpcPeer>
   clock: Pick<Clock, 'after'>
   log: Log
-  /** The connection to the daemon ended, whoever ended it. */
+  /** Called when the connection to the daemon has ended on either side. */
   onDetached?: () => void
 }
 
 export interface Shim extends SurfaceHost {
-  /** Ends the connection and dials no more. */
+  /** Closes the connection and stops redialling. */
   close(): void
 }
 
-const NO_BELL: ReportAnswer = { doorbell: null }
+const NO_DOORBELL: ReportAnswer = { doorbell: null }
 
 export function attachShim(options: ShimOptions): Shim {
   const { surface, clock, log } = options
   let peer: RpcPeer | null = null
-  let retry: Timer | null = null
-  /** The daemon had too much to do for a report: how we stand is said again. */
-  let repeat: Timer | null = null
+  let redial_timer: Timer | null = null
+  /** Sends the status again after the daemon rejected a report with `limit_reached`. */
+  let report_timer: Timer | null = null
   let delay_ms: number = LIMITS.shim_reconnect_min_ms
   let closed = false
 
   async function dial(): Promise<void> {
     try {
-      const dialled = await options.dial({
+      const connected = await options.dial({
         onRequest: (method, params) => serve(surface, method, params),
-        onClose: () => lost(dialled),
-        onBug: (error, instance) => log.error({ err: error, instance }, 'the shim could not answer'),
+        onClose: () => onLost(connected),
+        onBug: (error, instance) => log.error({ err: error, instance }, 'shim request failed'),
       })
-      if (closed) return dialled.close()
-      peer = dialled
-      log.info({}, 'attached to the daemon')
+      if (closed) return connected.close()
+      peer = connected
+      log.info({}, 'attached to daemon')
       await report(await surface.status())
     } catch (error) {
-      // A refusal is the other side's last word on this connection only; a daemon may be on its way.
-      log.debug({ err: error }, 'no daemon to attach to')
-      if (peer === null) again()
+      // A refused connection is retried, because a daemon may be starting.
+      log.debug({ err: error }, 'daemon not reachable')
+      if (peer === null) redialLater()
     }
   }
 
-  function lost(gone: RpcPeer): void {
-    if (peer !== gone) return
+  function onLost(closed_peer: RpcPeer): void {
+    if (peer !== closed_peer) return
     peer = null
-    log.info({}, 'the daemon went away')
+    log.info({}, 'daemon connection lost')
     options.onDetached?.()
-    again()
+    redialLater()
   }
 
-  function again(): void {
-    if (closed || retry !== null) return
-    retry = clock.after(delay_ms, () => {
-      retry = null
+  function redialLater(): void {
+    if (closed || redial_timer !== null) return
+    redial_timer = clock.after(delay_ms, () => {
+      redial_timer = null
       void dial()
     })
     delay_ms = Math.min(delay_ms * 2, LIMITS.shim_reconnect_max_ms)
   }
 
-  function repeatLater(): void {
-    repeat ??= clock.after(LIMITS.shim_reconnect_min_ms, () => {
-      repeat = null
-      // A new connection begins with it anyway.
-      if (peer !== null) surface.status().then(report, unreported)
+  function reportLater(): void {
+    report_timer ??= clock.after(LIMITS.shim_reconnect_min_ms, () => {
+      report_timer = null
+      // Otherwise the next connection starts with a report.
+      if (peer === null) return
+      surface.status().then(report, (error: unknown) => log.warn({ err: error }, 'surface status failed'))
     })
   }
 
-  const unreported = (error: unknown) => log.warn({ err: error }, 'the surface could not say where it stands')
-
   async function report(status: SurfaceReport): Promise<ReportAnswer> {
-    if (peer === null) return NO_BELL
-    const timeout_ms = status.take === true ? LIMITS.shim_take_ms : LIMITS.shim_answer_ms
+    if (peer === null) return NO_DOORBELL
     try {
-      const answer = await peer.request('status', wire(status), timeout_ms)
-      // Not with the connection: a daemon that has enough of them takes one more and ends it.
+      const answer = await sendReport(peer, status)
+      // Reset only after an answer: a daemon at its connection limit accepts one more and closes it.
       delay_ms = LIMITS.shim_reconnect_min_ms
       return ReportAnswer.parse(answer)
     } catch (error) {
-      // No bell is lost with it: the daemon holds that. Where we stand the next report tells it, or one of its own.
-      log.warn({ err: error }, 'the daemon did not take the report')
-      if (error instanceof TurnbellError && error.code === 'limit_reached') repeatLater()
-      return NO_BELL
+      // No doorbell is lost, because the daemon keeps it. The next report or status request carries the turn.
+      log.warn({ err: error }, 'report to the daemon failed')
+      if (error instanceof TurnbellError && error.code === 'limit_reached') reportLater()
+      return NO_DOORBELL
     }
   }
 
@@ -108,21 +106,21 @@ export function attachShim(options: ShimOptions): Shim {
     report,
     close() {
       closed = true
-      retry?.cancel()
-      repeat?.cancel()
+      redial_timer?.cancel()
+      report_timer?.cancel()
       peer?.close()
       peer = null
     },
   }
 }
 
-/** Exactly three functions; a bell that is not one never gets further. */
+/** Calls one of the three functions. An invalid doorbell is rejected here. */
 async function serve(surface: Surface, method: string, params: RpcParams): Promise<Json> {
   switch (method) {
     case 'notify_surface': {
       const doorbell = Doorbell.safeParse(params['doorbell'])
       if (!doorbell.success) {
-        throw new TurnbellError('params_invalid', { detail: 'notify_surface needs a doorbell' })
+        throw new TurnbellError('params_invalid', { detail: 'notify_surface got no valid doorbell' })
       }
       const result: RingResult = await surface.notify_surface(doorbell.data)
       return result
@@ -131,16 +129,22 @@ async function serve(surface: Surface, method: string, params: RpcParams): Promi
       await surface.resume_surface()
       return {}
     case 'status':
-      return wire(await surface.status())
+      return toWire(await surface.status())
     default:
       throw new TurnbellError('unknown_verb', {
         detail: `a shim has no method ${JSON.stringify(method.slice(0, 64))}`,
-        hint: 'A shim knows notify_surface, resume_surface and status.',
+        hint: 'Call notify_surface, resume_surface or status.',
       })
   }
 }
 
-/** What is undefined here is absent on the wire. */
-function wire(status: SurfaceReport): RpcParams {
+/** Returns the unvalidated answer. Rejects if the daemon does not answer in time. */
+function sendReport(peer: RpcPeer, status: SurfaceReport): Promise<unknown> {
+  const timeout_ms = status.take === true ? LIMITS.shim_take_ms : LIMITS.shim_answer_ms
+  return peer.request('status', toWire(status), timeout_ms)
+}
+
+/** Undefined fields are absent on the wire. */
+function toWire(status: SurfaceReport): RpcParams {
   return status as RpcParams
 }

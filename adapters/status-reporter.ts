@@ -1,11 +1,11 @@
-/** Reports the status of a surface to the daemon, whenever it differs from what the daemon knows. */
-import { saysMore } from './surface-words.ts'
+/** Reports a surface's status to the daemon when it differs from the last report. */
+import { statusDiffers } from './surface-results.ts'
 import type { SurfaceStatus } from '../src/contracts/control.ts'
 import type { SurfaceHost } from '../src/ports/surface.ts'
 
 export interface StatusReporter {
   open(host: SurfaceHost): void
-  /** Reports the status, changed or not. */
+  /** Reports the status even if it has not changed. */
   report: () => void
   reportChange: () => void
   close(): void
@@ -13,7 +13,7 @@ export interface StatusReporter {
 
 export function statusReporter(status: () => SurfaceStatus): StatusReporter {
   let host: SurfaceHost | null = null
-  /** As the daemon knows it. */
+  /** The last status that was reported. */
   let reported = status()
 
   function report(): void {
@@ -25,7 +25,7 @@ export function statusReporter(status: () => SurfaceStatus): StatusReporter {
     open: (daemon) => void (host = daemon),
     report,
     reportChange() {
-      if (saysMore(reported, status())) report()
+      if (statusDiffers(reported, status())) report()
     },
     close: () => void (host = null),
   }

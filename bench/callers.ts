@@ -1,19 +1,18 @@
 /**
- * Callers in a closed loop, as cheap as they can be: bytes that were made before are written to a socket or a
- * pipe, and an answer is recognised by its length or its end, never parsed. Whether it is what was asked for is to
- * be looked at before.
+ * Load generators in a closed loop with minimal cost: prepared bytes are written to a socket or a pipe, and a response
+ * is recognised by its length or its end without parsing. The caller checks the correctness of responses beforehand.
  */
 import net from 'node:net'
 import type { Readable, Writable } from 'node:stream'
-import { micros } from './figures.ts'
+import { micros } from './report/figures.ts'
 
 export interface Called {
   calls_per_s: number
-  /** Of each call, in no order; empty where nobody can tell which answer belongs to which. */
+  /** Latency of each call, unordered; empty if responses cannot be assigned to requests. */
   latencies_ms: number[]
 }
 
-/** A request with a body of JSON, as a caller keeps it. */
+/** Returns the bytes of a request with a JSON body. */
 export function requestOf(
   url: string,
   route: string,
@@ -32,7 +31,7 @@ export function requestOf(
   return Buffer.from(`${head.join('\r\n')}\r\n\r\n${body}`)
 }
 
-/** One connection for each caller, kept alive; the next request leaves when the answer is complete. */
+/** Opens one keep-alive connection for each caller; the next request is sent when the response is complete. */
 export async function callHttp(url: string, request: Buffer, callers: number, ms: number): Promise<Called> {
   const { hostname, port } = new URL(url)
   const until = performance.now() + ms
@@ -49,7 +48,7 @@ function caller(socket: net.Socket, request: Buffer, until: number): Promise<num
     let sent = 0
     let held: Buffer = Buffer.alloc(0)
     socket.setNoDelay(true)
-    // A promise that is settled stays so: after the last answer this says nothing.
+    // A settled promise ignores this, so it has no effect after the last response.
     socket.once('error', reject)
     socket.once('close', () => reject(new Error('the server closed the connection')))
     const send = () => {
@@ -78,7 +77,7 @@ function caller(socket: net.Socket, request: Buffer, until: number): Promise<num
 const OK = Buffer.from('HTTP/1.1 200')
 const END = Buffer.from('\r\n\r\n')
 
-/** Of a whole answer; null while its head is not complete, and NaN where that says no length. */
+/** Returns the size of a whole response; null while its head is incomplete, and NaN if the head has no length. */
 function sizeOf(held: Buffer): number | null {
   const head = held.indexOf(END)
   if (head < 0) return null
@@ -86,7 +85,7 @@ function sizeOf(held: Buffer): number | null {
   return head + END.length + Number(length)
 }
 
-/** So many requests are always on their way through one pair of pipes; every line is an answer. */
+/** Keeps this many requests in flight through one pair of pipes; every line is a response. */
 export async function callStdio(
   { input, output }: { input: Writable; output: Readable },
   request: (id: number) => string,

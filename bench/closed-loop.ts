@@ -1,8 +1,8 @@
-/** Senders in a closed loop, each its next send when the last one is answered; the same for every server. */
-import { median, micros, percentile } from './figures.ts'
+/** Senders in a closed loop, each with one send in flight; the same for every server. */
+import { median, micros, percentile } from './report/figures.ts'
 
 export interface Bounds {
-  /** Ends after this long, or after so many sends of all its senders together. */
+  /** Ends after this time, or after this number of sends of all senders together. */
   ms: number
   sends?: number
 }
@@ -12,11 +12,11 @@ export interface RunResult {
   sends_per_s: number
   p50_us: number
   p99_us: number
-  /** How busy this process was, in percent of one core. */
+  /** Processor use of this process, in percent of one core. */
   cpu_percent: number
 }
 
-/** `check` throws for an answer that confirms nothing. */
+/** `check` throws for a response that does not confirm the send. */
 export async function sendInLoops(
   senders: readonly { send(): Promise<string> }[],
   check: (answer: string) => void,

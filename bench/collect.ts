@@ -1,21 +1,21 @@
-/** Garbage collection on demand, over IPC; for a process that runs with `--expose-gc`. */
+/** Triggers garbage collection over IPC in a process that runs with `--expose-gc`. */
 import { once } from 'node:events'
 import { pause, type Started } from './processes.ts'
 
 const PASSES = 4
-/** For pages that are given back in the background. */
+/** Wait for pages that are released in the background. */
 const PASS_MS = 150
 
 /**
- * With a young generation of one size, whose every page was in use: what it grows by in the meantime would be told
- * as what is kept, and only of a process that had done little before.
+ * Fixes the size of the young generation, whose pages are all touched in advance. Otherwise its growth would count as
+ * retained memory, and only in a process that had done little before.
  */
 export const STEADY_HEAP = ['--expose-gc', '--min-semi-space-size=16', '--max-semi-space-size=16']
 const FILL_BYTES = 128 * 1024 * 1024
 const FILLER = 100
 
 export function collectWhenTold(): void {
-  // Kept for a moment, or it would not be made.
+  // Stored for a moment, because V8 would otherwise optimise the allocation away.
   const garbage: number[][] = []
   process.on('message', () => {
     for (let made = 0; made < FILL_BYTES; made += FILLER * 8)
@@ -26,7 +26,7 @@ export function collectWhenTold(): void {
   })
 }
 
-/** Resolves when that process has had time to give back what it does not need. */
+/** Resolves when that process has had time to release unneeded memory. */
 export async function collect({ child }: Pick<Started, 'child'>): Promise<void> {
   for (let pass = 0; pass < PASSES; pass += 1) {
     child.send('collect')

@@ -1,13 +1,13 @@
-/** Hubs, daemons and their clients as a benchmark starts and calls them. */
+/** Starts and calls hubs, daemons and their clients for a benchmark. */
 import fs from 'node:fs'
 import path from 'node:path'
 import { STEADY_HEAP } from './collect.ts'
-import { personaPaths, resolveHome } from '../src/system/home.ts'
+import { personaPaths, resolveHome } from '../src/system/config/home.ts'
 import { ROOT, startNode, temporaryDirectory, type Started } from './processes.ts'
 
 const HERE = import.meta.dirname
 export const TURNBELL = path.join(ROOT, 'dist/turnbell.cjs')
-/** Of a journal segment, to see how long its lines are. */
+/** Size of a journal sample, for the mean line length. */
 const SAMPLE_BYTES = 1_000_000
 
 export interface Hub extends Omit<Started, 'match'> {
@@ -16,7 +16,7 @@ export interface Hub extends Omit<Started, 'match'> {
   journal: string
 }
 
-/** The product's hub, and the same code over another disk or with a door for the measurement. */
+/** The product's hub, and variants with another disk or an endpoint for the measurement. */
 const HUBS = {
   durable: [TURNBELL, 'hub'],
   'sync off': [path.join(HERE, 'hub-without-sync.js')],
@@ -39,10 +39,10 @@ export async function startHub(kind: HubKind, home = temporaryDirectory()): Prom
   }
 }
 
-/** What answers a hello, and is no hub. */
+/** A server that answers a hello but is not a hub. */
 export type BareServer = Pick<Hub, 'child' | 'pid' | 'stop' | 'url'>
 
-/** `bare-hub.ts` takes sends, too. */
+/** `bare-hub.ts` also accepts sends. */
 export const startBareHub = () => startBareServer(['bare-hub.js', temporaryDirectory()])
 
 export async function startBareServer(
@@ -69,7 +69,7 @@ export function operatorToken({ home }: Pick<Hub, 'home'>): string {
   return fs.readFileSync(resolveHome({}, home).operator_token, 'utf8').trim()
 }
 
-/** POST as the operator of that hub's home. */
+/** Sends a POST as the operator of that hub's home. */
 export async function post<T>(hub: Hub, route: string, body: unknown, token?: string): Promise<T> {
   const response = await fetch(`${hub.url}${route}`, {
     method: 'POST',
@@ -90,7 +90,7 @@ export async function addPersonas(hub: Hub, identities: readonly string[]): Prom
   for (const identity of identities) await post(hub, '/api/personas/add', { identity, surface: 'mcp' })
 }
 
-/** Mean length of the lines of a journal that hold a signal: what one durable send really appends. */
+/** Returns the mean length of the journal lines that contain a signal: the bytes that one durable send appends. */
 export function meanSignalLine(journal: string): number {
   const lines = fs
     .readdirSync(journal)

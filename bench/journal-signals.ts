@@ -1,11 +1,11 @@
-/** Signals as they stand in a journal. */
+/** Generates signals in the format of a journal. */
 import type { Signal } from '../src/contracts/signal.ts'
 import type { Ids } from '../src/ports/random.ts'
 import { PAYLOAD } from './payload.ts'
 
 const DAY_MS = 86_400_000
 
-/** So many, for so many recipients in turn, each made when it is asked for. */
+/** Yields `count` signals for the recipients in turn, each created on demand. */
 export function* signalsTo(
   ids: Ids,
   signals: number,

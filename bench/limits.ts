@@ -1,16 +1,16 @@
-/** What the machine itself can do: the raw side of the ratios. */
+/** Measures the limits of the machine: the baseline of the ratios. */
 import fs from 'node:fs'
 import path from 'node:path'
 import { spawn } from 'node:child_process'
-import { median, micros } from './figures.ts'
+import { median, micros } from './report/figures.ts'
 import { ROOT } from './processes.ts'
 
-/** A growing file starts over here, so that a long run does not fill the disk. */
+/** Size at which a growing file is truncated, so that a long run does not fill the disk. */
 const FILE_BYTES_MAX = 64 * 1024 * 1024
 
 /**
- * Appending `bytes` to a growing file and syncing it, one after the other: p50 in microseconds, and how many a second.
- * The synchronous calls are the fastest way Node has: no hop through the thread pool.
+ * Appends `bytes` to a growing file and syncs it, one after another. Returns the p50 in microseconds and the number per
+ * second. Synchronous calls are the fastest ones in Node, because they avoid the thread pool.
  */
 export function rawAppend(directory: string, bytes: number, ms: number): { p50_us: number; per_s: number } {
   const file = path.join(directory, `raw-append-${process.pid}`)
@@ -34,9 +34,8 @@ export function rawAppend(directory: string, bytes: number, ms: number): { p50_u
 }
 
 /**
- * Appends a second, and appends a sync, of a group commit that has nothing else to do: `senders` loops,
- * each of which queues its next prepared line as soon as the last one is durable; what has queued up
- * at the next turn of the event loop becomes one write and one fdatasync.
+ * Returns appends per second and appends per sync of a plain group commit: `senders` loops each queue the next prepared
+ * line when the last one is durable; the queued lines of one tick of the event loop become one write and one fdatasync.
  */
 export async function rawGroupCommit(
   directory: string,
@@ -92,18 +91,18 @@ export async function rawGroupCommit(
   }
 }
 
-/** How often all disks together were told to empty their caches so far; null where the system does not count. */
+/** Returns the number of cache flushes of all disks so far; null if the system does not count them. */
 export function diskFlushes(): number | null {
   try {
     const lines = fs.readFileSync('/proc/diskstats', 'utf8').trim().split('\n')
-    // The eighteenth column after the name's two numbers, since Linux 5.5; partitions have nothing there.
+    // The eighteenth column after the two numbers and the name, since Linux 5.5; partitions lack it.
     return lines.reduce((sum, line) => sum + Number(line.trim().split(/\s+/)[18] ?? 0), 0)
   } catch {
     return null
   }
 }
 
-/** Milliseconds from starting a node process that does nothing to its end. */
+/** Returns the time from start to end of an empty node process, in milliseconds. */
 export function bareNodeStart(): Promise<number> {
   const started = micros()
   return new Promise((resolve, reject) => {
@@ -115,7 +114,10 @@ export function bareNodeStart(): Promise<number> {
 
 export const SPIN_MS = 300
 
-/** Percent of a short spin that somebody else took: above a few read the figures with care. */
+/**
+ * Returns the percentage of a short busy loop that other processes took; above a few percent the figures are
+ * unreliable.
+ */
 export function stolenPercent(): number {
   const begun = micros()
   let last = begun

@@ -1,4 +1,4 @@
-/** Hubs under the same senders: the durable one and the same one with sync off, and what else is put beside them. */
+/** Runs hubs under the same senders: the durable one, the same with sync off, and other servers for comparison. */
 import {
   addPersonas,
   agentToken,
@@ -12,13 +12,13 @@ import { busyWhile } from './usage.ts'
 import type { Process } from './processes.ts'
 import { startRemote, type Remote } from './remote.ts'
 import type { RunResult } from './closed-loop.ts'
-import type { SenderHandlers } from './sender.ts'
+import type { SenderHandlers } from './programs/sender.ts'
 
-/** Enough queues of LIMITS.queue_depth_max for everything that a run can send. */
+/** Enough queues of LIMITS.queue_depth_max for all sends of a run. */
 export const RECIPIENTS = Array.from({ length: 100 }, (_, index) => `recipient-${index}`)
 /**
- * Counted, not timed: the slower hub would be warmed up with fewer sends, and then be measured while its
- * code is still being compiled.
+ * A count, not a time: otherwise the slower hub would be warmed up with fewer sends and be measured while its code is
+ * still being compiled.
  */
 export const WARM_UP_SENDS = 20_000
 const WARM_UP_SENDERS = 20
@@ -26,29 +26,29 @@ const WARM_UP_MS_MAX = 20_000
 const WARM_UP_BARE_MS_MAX = 2_000
 
 export interface Sent extends RunResult {
-  /** How busy the hub was, all its threads together, in percent of one core. */
+  /** Processor use of all threads of the hub, in percent of one core. */
   hub_cpu_percent: number
 }
 
 export interface LoadedHub {
   hub: Hub
-  /** Of the sender process. */
+  /** Group id in the sender process. */
   group: number
-  /** Sends for that long, or so often. */
+  /** Sends for this time, or this number of times. */
   run: (ms: number, sends?: number) => Promise<Sent>
 }
 
 export interface Load {
   durable: LoadedHub
   syncOff: LoadedHub
-  /** What one send appends to the journal. */
+  /** Bytes that one send appends to the journal. */
   line_bytes: number
-  /** Another hub under the same senders, which stops with the others. */
+  /** Starts another hub under the same senders, which stops with the others. */
   beside(kind: HubKind): Promise<LoadedHub>
   stop(): Promise<void>
 }
 
-/** Starts both hubs and `count` senders connected to each, warmed up. */
+/** Starts both hubs and `count` warmed-up senders for each. */
 export async function startLoad(count: number): Promise<Load> {
   const sender = await startRemote<SenderHandlers>('sender')
   const started: Process[] = [sender]
@@ -71,7 +71,7 @@ async function warmLoad(sender: Remote<SenderHandlers>, hub: Hub, count: number)
   return connectLoad(sender, hub, count)
 }
 
-/** So many senders to a hub that is warm. */
+/** Connects `count` senders to a warm hub. */
 export async function connectLoad(
   sender: Remote<SenderHandlers>,
   hub: Hub,
@@ -81,7 +81,7 @@ export async function connectLoad(
   return { group, hub, run: runOf(sender, hub.pid, group) }
 }
 
-/** The same to a server that asks nobody who is there, warmed up by them. */
+/** Connects the senders to a server without authentication, and warms it up. */
 export async function connectBareLoad(
   sender: Remote<SenderHandlers>,
   { pid, url }: BareServer,
@@ -101,7 +101,7 @@ function runOf(sender: Remote<SenderHandlers>, pid: number, group: number): Load
   }
 }
 
-/** Many sends to a hub that has just started, so that its code is compiled. */
+/** Makes many sends to a new hub, so that its code is compiled. */
 export async function warmUp(
   sender: Remote<SenderHandlers>,
   hub: Hub,
@@ -121,7 +121,7 @@ async function connectSenders(sender: Remote<SenderHandlers>, hub: Hub, name: st
   return (await sender.connect({ url: hub.url, senders, to: RECIPIENTS })).group
 }
 
-/** Who was how busy: what limits, in words. */
+/** Describes the processor use, which shows what limits the throughput. */
 export function busy({ hub_cpu_percent, cpu_percent }: Sent): string {
   return `hub ${Math.round(hub_cpu_percent)} %, sender process ${Math.round(cpu_percent)} % of a core`
 }

@@ -1,29 +1,31 @@
-/** `npm run bench [-- NAME…]`: one JSON object a line on stdout, everything else on stderr. */
+/** `npm run bench [-- NAME…]`: prints one JSON object per line on stdout, everything else on stderr. */
 import fs from 'node:fs'
 import os from 'node:os'
 import path from 'node:path'
-import { commandOptions, needDirectory } from '../test/support/command-options.mjs'
-import type { Ending } from '../test/support/ending.mjs'
-import { daemonIdle } from './daemon-idle.ts'
-import { doorbell } from './doorbell.ts'
-import type { Figure } from './figures.ts'
-import { growth } from './growth.ts'
-import { hook } from './hook.ts'
-import { idleLinks } from './idle-links.ts'
-import { journal } from './journal.ts'
+import { commandOptions, needDirectory } from '../test/support/command/command-options.mjs'
+import type { Ending } from '../test/support/command/ending.mjs'
+import { claudeEvents } from './goals/claude-events.ts'
+import { claudeRun } from './goals/claude-run.ts'
+import { daemonIdle } from './goals/daemon-idle.ts'
+import { doorbell } from './goals/doorbell.ts'
+import type { Figure } from './report/figures.ts'
+import { growth } from './goals/growth.ts'
+import { hook } from './goals/hook.ts'
+import { idleLinks } from './goals/idle-links.ts'
+import { journal } from './goals/journal.ts'
 import { SPIN_MS, stolenPercent } from './limits.ts'
 import { inMemory, removeEverything, ROOT, settings } from './processes.ts'
-import { mcp } from './mcp.ts'
-import { peek } from './peek.ts'
-import { peers } from './peers.ts'
-import { memory } from './memory.ts'
-import { search } from './search.ts'
-import { restart } from './restart.ts'
-import { slowDisk } from './slow-disk.ts'
-import { team } from './team.ts'
-import { sendMany } from './send-many.ts'
-import { sendOne } from './send-one.ts'
-import { met, shownRatio } from './verdict.mjs'
+import { mcp } from './goals/mcp.ts'
+import { peek } from './goals/peek.ts'
+import { peers } from './goals/peers.ts'
+import { memory } from './goals/memory.ts'
+import { search } from './goals/search.ts'
+import { restart } from './goals/restart.ts'
+import { slowDisk } from './goals/slow-disk.ts'
+import { team } from './goals/team.ts'
+import { sendMany } from './goals/send-many.ts'
+import { sendOne } from './goals/send-one.ts'
+import { met, shownRatio } from './report/verdict.mjs'
 
 const BENCHES: Record<string, () => Promise<Figure[]>> = {
   'send-one': sendOne,
@@ -43,33 +45,37 @@ const BENCHES: Record<string, () => Promise<Figure[]>> = {
   search,
   team,
 }
+/** Runs only if it is named: it needs the real clients, and ten minutes are not enough for all. */
+const NAMED_ONLY: typeof BENCHES = { 'claude-events': claudeEvents, 'claude-run': claudeRun }
+const ALL = { ...BENCHES, ...NAMED_ONLY }
 const HELP = `usage: npm run bench -- [NAME…] [options]
        npm run -s bench > OUT.jsonl
 
-  --dir DIR      where the homes of hubs are made (the temporary directory, unless that is memory)
-  --profile DIR  keep there what Node's profilers say of each process
+  --dir DIR      parent directory of the hubs' homes (the temporary directory, unless that is in memory)
+  --profile DIR  write Node's profiles of each process there
 
-All of them, where none is named: ${Object.keys(BENCHES).join(' ')}.
-One JSON object a line on stdout, everything else on stderr; without -s npm writes to stdout as well.
-Exit 1 when one of them could not be done, or not within ten minutes altogether: those are named, as what is left is after
-Ctrl-C. Exit 2 when something was not understood.
+All of them if none is named: ${Object.keys(BENCHES).join(' ')}.
+Only if named, with the clients of scripts/fetch-clients.mjs: ${Object.keys(NAMED_ONLY).join(' ')}.
+Prints one JSON object per line on stdout, everything else on stderr; without -s npm writes to stdout as well.
+Exit 1 if one failed, or not all ended within ten minutes: the others are named, also after Ctrl-C. Exit 2 for invalid
+arguments.
 `
-/** Everything together. What is not measured by then is named, with how to measure it. */
+/** Time limit of a run. Benchmarks that did not run in time are listed with a command to run them. */
 const RUN_MAX_MS = 590_000
 
 const say = (text: string) => process.stderr.write(`${text}\n`)
 
-/** `prepare` sees to what is measured, once it is known that something will be. */
+/** `prepare` builds the product after the arguments are validated. */
 export async function main(argv: string[], ending: Ending, prepare: () => void): Promise<void> {
   const { names, options } = configure(argv)
   const left = new Set(names)
   prepare()
   const began = performance.now()
-  // At its very end: npm hands Ctrl-C on to a process that has had it already, and the second one waits for nothing.
+  // Registered last: npm forwards Ctrl-C to a process that has already received it, and the second one does not wait.
   process.on('exit', () => {
     const seconds = Math.round((performance.now() - began) / 1000)
     const rest = `npm run -s bench -- ${[...left, ...options].join(' ')}`
-    if (left.size > 0) say(`STOPPED after ${seconds} s; what is left: ${rest}`)
+    if (left.size > 0) say(`STOPPED after ${seconds} s; not run: ${rest}`)
     removeEverything()
   })
   setTimeout(() => process.exit(1), RUN_MAX_MS).unref()
@@ -79,7 +85,7 @@ export async function main(argv: string[], ending: Ending, prepare: () => void):
     const started = performance.now()
     const stolen = stolenPercent()
     try {
-      for (const figure of await ending.unlessInterrupted(BENCHES[name]?.() ?? Promise.resolve([]))) {
+      for (const figure of await ending.unlessInterrupted(ALL[name]?.() ?? Promise.resolve([]))) {
         const method = `${figure.method}; before it others had ${stolen} % of a core that span for ${SPIN_MS} ms`
         process.stdout.write(`${JSON.stringify({ ...figure, method })}\n`)
         say(verdict(figure))
@@ -88,13 +94,13 @@ export async function main(argv: string[], ending: Ending, prepare: () => void):
       process.exitCode = 1
       say(`BROKEN ${name}: ${error instanceof Error ? (error.stack ?? error.message) : String(error)}`)
     } finally {
-      // Nothing of one benchmark runs or lies beside the next.
+      // Processes and files of one benchmark must not affect the next.
       removeEverything()
     }
     say(`       ${name} took ${((performance.now() - started) / 1000).toFixed(1)} s`)
     left.delete(name)
   }
-  // Sockets kept alive to hubs that are gone would keep this process for a while.
+  // Keep-alive sockets to stopped hubs would delay the exit.
   process.exit()
 }
 
@@ -105,15 +111,15 @@ function verdict(figure: Figure): string {
   return `${word} ${name}: ratio ${shownRatio(figure)}, goal ${goal ?? '-'}`
 }
 
-/** The benches to run, and the options as they could be said anywhere. Ends the process after `--help`, and where they make no sense. */
+/** Returns the selected benchmarks and the options. Ends the process after `--help` and for invalid arguments. */
 function configure(argv: string[]): { names: string[]; options: string[] } {
   const { values, positionals } = commandOptions(HELP, {
-    ...{ argv, names: Object.keys(BENCHES) },
+    ...{ argv, names: Object.keys(ALL) },
     options: { dir: { type: 'string' }, profile: { type: 'string' } },
     directories: ['dir'],
     places: { script: 'bench', names: ['dir', 'profile'] },
     check({ profile }) {
-      // It may be made only then.
+      // The directory may be created only at that time.
       if (profile !== undefined && fs.existsSync(profile)) needDirectory('profile', profile)
     },
   })
@@ -129,7 +135,7 @@ function configure(argv: string[]): { names: string[]; options: string[] } {
   }
 }
 
-/** The temporary directory, unless it is memory: a sync there would cost nothing. */
+/** Returns the temporary directory, unless it is in memory, where a sync has no cost. */
 function diskDirectory(): string {
   return inMemory(os.tmpdir()) ? path.join(ROOT, 'node_modules/.cache') : path.resolve(os.tmpdir())
 }

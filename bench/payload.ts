@@ -1,4 +1,4 @@
-/** What the signals of all benchmarks say: about what a short request between two agents is. */
+/** The payload of all benchmarks, about the size of a short request between two agents. */
 export const PAYLOAD = {
   repo: 'acme/app',
   branch: 'fix-login-redirect',

@@ -1,23 +1,23 @@
-/** Servers of others that keep messages durably: started on loopback, on the same disk, ended by pid. */
+/** Other servers that store messages durably: started on loopback, on the same disk, ended by pid. */
 import { spawnSync } from 'node:child_process'
 import { once } from 'node:events'
 import fs from 'node:fs'
 import net from 'node:net'
 import path from 'node:path'
 import { startProgram, temporaryDirectory, until, type Process } from './processes.ts'
-import type { PeerSenderHandlers, Protocol } from './peer-sender.ts'
-import { programOf } from './programs.ts'
-import { pathOf } from '../test/support/debian.mjs'
+import type { PeerSenderHandlers, Protocol } from './programs/peer-sender.ts'
+import { programOf } from './debian-programs.ts'
+import { pathOf } from '../test/support/command/debian.mjs'
 import type { Remote } from './remote.ts'
 
 export interface PeerServer extends Process {
   protocol: Protocol
   port: number
-  /** Which version it is, and by what it is known that it syncs before it answers. */
+  /** The version, and the evidence that it syncs before it answers. */
   described: string
 }
 
-/** Why a peer cannot be measured here. */
+/** Reason why a server cannot be measured here. */
 export class Unavailable extends Error {}
 
 export async function startRedis(sender: Remote<PeerSenderHandlers>): Promise<PeerServer> {
@@ -31,7 +31,7 @@ export async function startRedis(sender: Remote<PeerSenderHandlers>): Promise<Pe
     save: '',
     appendonly: 'yes',
     appendfsync: 'always',
-    // A rewrite in the middle of a round would only cost it.
+    // A rewrite during a round would only slow it down.
     'auto-aof-rewrite-percentage': 0,
   }
   const args = Object.entries(settings).flatMap(([name, value]) => [`--${name}`, String(value)])
@@ -49,7 +49,7 @@ export async function startRedis(sender: Remote<PeerSenderHandlers>): Promise<Pe
   return { ...server, protocol: 'redis', port, described }
 }
 
-/** As our recipients' queues: one subject each. One stream holds them all, which is the fastest. */
+/** One subject for each recipient's queue, all in one stream, which is the fastest configuration. */
 const STREAM = {
   name: 'INBOX',
   subjects: ['inbox.*'],
@@ -84,9 +84,9 @@ export async function startNats(sender: Remote<PeerSenderHandlers>): Promise<Pee
 }
 
 /**
- * Before 2.10 a server does not know `sync_interval`, and confirms before it syncs. The file system can then do
- * it: files in a directory with the attribute S are on disk when a write returns. That is one call fewer than the
- * server's own way.
+ * Before 2.10 a server does not support `sync_interval`, and confirms before it syncs. The file system can sync
+ * instead: files in a directory with the attribute S are on disk when a write returns. That is one call less than the
+ * server's own method.
  */
 function syncedStore(program: string, store: string): { setting: string; how: string } {
   const [major = 0, minor = 0] = versionOf(program).split('.').map(Number)

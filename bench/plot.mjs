@@ -1,13 +1,12 @@
 /**
- * `node bench/plot.mjs OUT.jsonl [DIR]`: draws what `npm run -s bench > OUT.jsonl` said, as SVG into
- * docs/performance/. Lines that are no figure are passed over. A plot is left as it is where one of its figures is not
- * there: it would say less than before.
+ * `node bench/plot.mjs OUT.jsonl [DIR]`: draws the output of `npm run -s bench > OUT.jsonl` as SVG into
+ * docs/explanation/performance/. Other lines are skipped. A plot with a missing figure is left unchanged.
  */
 import fs from 'node:fs'
 import path from 'node:path'
-import { figuresFile, readFigures, refuse } from './figures-file.mjs'
-import { barChart, dotChart } from './svg.mjs'
-import { boundOf, met, shareOf, shownRatio } from './verdict.mjs'
+import { figuresFile, readFigures, refuse } from './report/figures-file.mjs'
+import { barChart, dotChart } from './report/svg.mjs'
+import { boundOf, met, shareOf, shownRatio } from './report/verdict.mjs'
 
 const SENDERS = [1, 100]
 const SERVERS = { nats: 'NATS JetStream, each synced', redis: 'Redis streams, appendfsync always' }
@@ -19,7 +18,7 @@ const SIZES = [
   ['1m-signals', '1,000,000 stored signals'],
 ]
 const GROWN = SIZES.flatMap(([size]) => [`growth-sends-${size}`, `growth-doorbell-${size}`])
-/** All that have a goal. One that is missing here is drawn when it is there, but nothing waits for it. */
+/** All figures with a goal. Any other figure is drawn if it is present, but is not required. */
 const GOALS = [
   ...['send-one', 'send-many', ...PEERS, 'journal', 'journal-sqlite', 'doorbell', 'slow-disk'],
   ...['restart-replay', 'restart-snapshot', 'idle-links', 'daemon-start', 'daemon-rss', 'daemon-cpu'],
@@ -27,10 +26,8 @@ const GOALS = [
   ...['memory-post-p99', 'memory-assemble'],
 ]
 
-const [source, directory = path.resolve(import.meta.dirname, '../docs/performance')] = figuresFile(
-  'usage: node bench/plot.mjs OUT.jsonl [DIR]\n',
-  2,
-)
+const [source, directory = path.resolve(import.meta.dirname, '../docs/explanation/performance')] =
+  figuresFile('usage: node bench/plot.mjs OUT.jsonl [DIR]\n', 2)
 const figures = readFigures(source)
 
 if (fs.statSync(directory, { throwIfNoEntry: false })?.isDirectory() === false)
@@ -45,7 +42,7 @@ draw('restart', ['restart-replay', 'restart-snapshot', 'restart-hub'], restart)
 function draw(name, needed, plot) {
   const missing = needed.filter((line) => !figures.has(line))
   if (missing.length > 0) {
-    process.stderr.write(`${name}.svg is left as it is: ${source} has no ${missing.join(', ')}\n`)
+    process.stderr.write(`${name}.svg is unchanged: ${source} has no ${missing.join(', ')}\n`)
     return
   }
   fs.writeFileSync(path.join(directory, `${name}.svg`), plot())
@@ -70,7 +67,7 @@ function goals() {
   )
 }
 
-/** Each figure is of a round of its own, and stands beside what was measured in that. */
+/** Each figure belongs to its own round, and is shown next to the measurement of the same round. */
 function throughput() {
   const groups = SENDERS.flatMap((senders) =>
     Object.entries(SERVERS).map(([peer, name]) => {

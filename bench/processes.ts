@@ -1,11 +1,11 @@
-/** The processes of a benchmark: real ones, on loopback, in throw-away homes, each ended by its pid. */
+/** Starts the processes of a benchmark: real ones, on loopback, in temporary homes, each ended by its pid. */
 import { spawn, type ChildProcess } from 'node:child_process'
 import fs from 'node:fs'
 import os from 'node:os'
 import path from 'node:path'
 import { setTimeout as pause } from 'node:timers/promises'
 import { createInterface } from 'node:readline'
-import { cleanEnvironment } from '../test/support/processes.ts'
+import { cleanEnvironment } from '../test/support/processes/processes.ts'
 
 export { pause }
 
@@ -13,7 +13,10 @@ declare global {
   var BENCH_ROOT: string
 }
 
-/** The repository, written into the bundles by `run.mjs`. What is measured runs there, wherever the bench was called. */
+/**
+ * The repository's root, written into the bundles by `run.mjs`. Measured processes run there, independent of the
+ * caller's directory.
+ */
 export const ROOT = globalThis.BENCH_ROOT
 const STOP_GRACE_MS = 10_000
 const START_MAX_MS = 30_000
@@ -21,14 +24,15 @@ const TMPFS_MAGIC = 0x01021994
 
 const children = new Set<ChildProcess>()
 const directories = new Set<string>()
+const removals = new Set<() => void>()
 
-/** Where temporary homes are made, and what `--profile` asked for. Set once by main. */
+/** Directory of temporary homes, and the argument of `--profile`. Set once by main. */
 export const settings: { directory: string; profile: string | null } = {
   directory: os.tmpdir(),
   profile: null,
 }
 
-/** True where a sync costs nothing because nothing is ever written to a disk. */
+/** Returns true if a sync has no cost because the file system is in memory. */
 export function inMemory(directory: string): boolean {
   return process.platform === 'linux' && fs.statfsSync(directory).type === TMPFS_MAGIC
 }
@@ -41,17 +45,17 @@ export function temporaryDirectory(): string {
 
 export interface Process {
   pid: number
-  /** SIGTERM, and SIGKILL for one that does not go. Resolves when it is gone. */
+  /** Sends SIGTERM, and SIGKILL if the process does not exit. Resolves when it is gone. */
   stop: () => Promise<void>
 }
 
 interface StartOptions {
-  /** The line of its output that says it is ready; without one it counts as ready at once. */
+  /** Matches the line of its output that shows it is ready; if omitted, it counts as ready at once. */
   ready?: RegExp
   ipc?: boolean
-  /** Its streams are for the bench: nobody else reads what it says. */
+  /** Whether the benchmark itself reads its streams. */
   piped?: boolean
-  /** Measured for what it weighs or how fast it starts: never profiled. */
+  /** Whether it is measured for memory or start time, and so never profiled. */
   bare?: boolean
 }
 
@@ -64,11 +68,11 @@ export function startNode(args: readonly string[], options: StartOptions = {}): 
 
 export interface Started extends Process {
   child: ChildProcess
-  /** Of the line that said it is ready. */
+  /** Match of its ready line. */
   match: RegExpExecArray | null
 }
 
-/** Starts a program in an environment without anything an outer turnbell may have set. */
+/** Starts a program in an environment without variables of an outer turnbell. */
 export async function startProgram(
   command: string,
   args: readonly string[],
@@ -96,7 +100,7 @@ export async function startProgram(
     await gone
     throw new Error(`not started: ${what()}`)
   }
-  // Nobody reads on: a pipe that fills up would stop the process.
+  // A full pipe would block the process, so its output is drained.
   if (!piped) child.stdout?.resume()
   return { child, pid: child.pid, match, stop: () => stop(child, gone) }
 }
@@ -140,15 +144,23 @@ async function stop(child: ChildProcess, gone: Promise<void>): Promise<void> {
   await gone
 }
 
-/** What must outlive neither a benchmark nor the bench, however it ends. Synchronous, for an exit handler. */
+/** `remove` is called, synchronously, if the benchmark or the bench ends before the returned function is called. */
+export function removedAtEnd(remove: () => void): () => void {
+  removals.add(remove)
+  return () => void removals.delete(remove)
+}
+
+/** Removes everything that must not survive a benchmark or the bench. Synchronous, for an exit handler. */
 export function removeEverything(): void {
   for (const child of children) child.kill('SIGKILL')
-  // Who was just killed may still have put a file there.
+  for (const remove of removals) remove()
+  removals.clear()
+  // A killed process may still have created a file there.
   for (const directory of directories) fs.rmSync(directory, { recursive: true, force: true, maxRetries: 20 })
   directories.clear()
 }
 
-/** Asks again until the answer is neither false nor an error; fails with what was awaited. */
+/** Retries until the probe returns a value that is not false; fails with the awaited condition. */
 export async function until<T>(what: string, probe: () => Promise<T>, every_ms = 20): Promise<T> {
   const end = performance.now() + START_MAX_MS
   for (;;) {

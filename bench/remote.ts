@@ -1,11 +1,11 @@
-/** Calls into a process of the bench over Node's IPC channel: one promise a call, errors come back. */
+/** Calls into a benchmark process over Node's IPC channel: one promise per call, and errors are returned. */
 import type { ChildProcess } from 'node:child_process'
 import { startNode, type Process } from './processes.ts'
 import path from 'node:path'
 
 type Handlers = Record<string, (params: never) => unknown>
 
-/** A handler table as its caller sees it. */
+/** A table of handlers from the caller's side. */
 export type Remote<H extends Handlers> = {
   [M in keyof H]: (...params: Parameters<H[M]>) => Promise<Awaited<ReturnType<H[M]>>>
 }
@@ -21,7 +21,7 @@ interface Answer {
   error?: string
 }
 
-/** In the process itself. It ends when the bench does. */
+/** Serves the handlers in the process. It ends with the bench. */
 export function serve(handlers: Handlers): void {
   const answer = async ({ id, method, params }: Request): Promise<Answer> => {
     try {
@@ -34,11 +34,11 @@ export function serve(handlers: Handlers): void {
   }
   process.on('message', (request: Request) => void answer(request).then((message) => process.send?.(message)))
   process.on('disconnect', () => process.exit(0))
-  // Ends like any other program, so that a profile asked for is written.
+  // Exits normally, so that a requested profile is written.
   process.on('SIGTERM', () => process.exit(0))
 }
 
-/** Starts the bundle of that name and waits for nothing: its first answer says that it runs. */
+/** Starts the bundle of that name without waiting; its first response shows that it runs. */
 export async function startRemote<H extends Handlers>(
   name: string,
 ): Promise<Process & { call: Remote<H>; child: ChildProcess }> {

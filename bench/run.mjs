@@ -1,17 +1,16 @@
 /**
- * `npm run bench [-- NAME…]`. Node 20 runs no TypeScript, so the bench and the processes it starts
- * are bundled first, as build.mjs bundles the product: both hubs must be the same code.
+ * `npm run bench [-- NAME…]`. Bundles the bench and its processes first, because Node 20 does not run TypeScript; with
+ * the settings of build.mjs, because all hubs must have the same code.
  */
 import path from 'node:path'
 import { pathToFileURL } from 'node:url'
 import { bundleSettings } from '../scripts/bundle-settings.mjs'
-import { bundled } from '../test/support/bundled.mjs'
-import { createEnding } from '../test/support/ending.mjs'
-import { freshProduct } from '../test/support/product.mjs'
+import { bundled } from '../test/support/command/bundled.mjs'
+import { createEnding } from '../test/support/command/ending.mjs'
+import { freshProduct } from '../test/support/command/product.mjs'
 
-/** What the bench starts, each a process of its own. */
+/** Programs that the bench starts as separate processes. */
 const PROGRAMS = [
-  'main',
   'sender',
   'peer-sender',
   'echo',
@@ -27,15 +26,19 @@ const PROGRAMS = [
 ]
 const root = path.resolve(import.meta.dirname, '..')
 const ending = createEnding()
+// The sources shared with the tests find the product relative to themselves; the bundle is in another folder.
+process.env.TURNBELL_TEST_BIN = path.join(root, 'dist/turnbell.cjs')
 
-const sources = PROGRAMS.map((name) => `bench/${name}.ts`)
+const sources = ['bench/main.ts', ...PROGRAMS.map((name) => `bench/programs/${name}.ts`)]
 const out = await bundled('bench', sources, ending, {
   ...bundleSettings,
+  // All in one folder, independent of the source folder.
+  entryNames: '[name]',
   define: { ...bundleSettings.define, 'globalThis.BENCH_ROOT': JSON.stringify(root) },
 })
 
 const { main } = await import(pathToFileURL(path.join(out, 'main.js')).href)
-// Beside sources that changed, the hub without sync would be another hub than the one in dist/.
+// If sources changed, the hub without sync would differ from the one in dist/.
 await main(process.argv.slice(2), ending, () => {
   if (!freshProduct()) process.exit(1)
 })

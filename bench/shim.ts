@@ -1,28 +1,28 @@
-/** A surface shim inside the bench: attaches to surface.sock, takes doorbells, reports turns. */
+/** A surface shim inside the bench: attaches to surface.sock, accepts doorbells, reports turns. */
 import { ReportAnswer, type SurfaceStatus } from '../src/contracts/control.ts'
 import { Doorbell } from '../src/contracts/doorbell.ts'
 import type { RpcParams } from '../src/ports/rpc.ts'
-import { connectLocally } from '../src/system/local-socket.ts'
-import { micros } from './figures.ts'
+import { connectLocally } from '../src/system/ipc/unix-socket.ts'
+import { micros } from './report/figures.ts'
 
 const ANSWER_MS = 5_000
 
 export interface Bell {
   doorbell: Doorbell
-  /** On the clock that all processes of the machine share. */
+  /** Time on the clock that all processes of the machine share. */
   rung_at_us: number
 }
 
 export interface Shim {
-  /** The next doorbell to come. */
+  /** Resolves with the next doorbell. */
   bell(): Promise<Bell>
-  /** A turn began that saw this doorbell. */
+  /** Reports a turn that this doorbell began. */
   turnBegan(seen_doorbell_id: string): Promise<void>
   turnEnded(): Promise<void>
   close(): void
 }
 
-/** Attaches as an idle push shim. The daemon knows of it when this resolves. */
+/** Attaches as an idle push shim. Resolves when the daemon knows it. */
 export async function attachShim(surface_socket: string, session_id: string): Promise<Shim> {
   const status: SurfaceStatus = { surface: 'mcp', session_id, delivery: 'push', turn: 'idle', turn_seq: 0 }
   let onBell: (bell: Bell) => void = () => {}
@@ -52,7 +52,7 @@ export async function attachShim(surface_socket: string, session_id: string): Pr
 
 const asParams = (status: SurfaceStatus) => ({ ...status }) as RpcParams
 
-/** One verb on the control socket; rejects while nobody listens. */
+/** Calls one verb at the control socket; rejects if no process listens. */
 export async function control<T>(control_socket: string, verb: string): Promise<T> {
   const peer = await connectLocally(control_socket)
   try {

@@ -1,2 +1,2 @@
-/** What a spinning disk or a busy network volume takes for a sync. */
+/** Sync time of a hard disk or a busy network volume, in milliseconds. */
 export const SLOW_SYNC_MS = 8

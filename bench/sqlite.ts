@@ -1,13 +1,13 @@
-/** SQLite, which Node 20 does not have, in a Python that does. */
+/** Runs SQLite in a Python process, because Node 20 does not have it. */
 import { createInterface } from 'node:readline'
 import path from 'node:path'
 import { ROOT, startProgram, type Process } from './processes.ts'
-import { programOf } from './programs.ts'
+import { programOf } from './debian-programs.ts'
 
 export interface SqliteWork {
   directory: string
   appends: number
-  /** Inserts in one transaction. */
+  /** Number of inserts in one transaction. */
   batch: number
   line_bytes: number
 }
@@ -15,7 +15,7 @@ export interface SqliteWork {
 export interface SqliteRun {
   per_s: number
   version: string
-  /** What the database itself says: `wal`, and 2 for FULL. */
+  /** Settings reported by the database: `wal`, and 2 for FULL. */
   journal_mode: string
   synchronous: number
 }
@@ -24,7 +24,7 @@ export interface Sqlite extends Process {
   run(work: SqliteWork): Promise<SqliteRun>
 }
 
-/** Null where there is no Python. */
+/** Returns null if Python is missing. */
 export async function startSqlite(): Promise<Sqlite | null> {
   const python = programOf('python3', 'python3')
   if (python === null) return null

@@ -1,12 +1,12 @@
-/** Journals with many signals in them, as hubs have that ran for long. */
+/** Journals with many signals, like those of a hub that has run for a long time. */
 import fs from 'node:fs'
 import path from 'node:path'
-import type { StoredHandlers } from './stored-process.ts'
+import type { StoredHandlers } from './programs/stored-process.ts'
 import { startRemote } from './remote.ts'
 
 /**
- * Fills `directory`, which is a hub's, with so many signals for personas that no benchmark uses. Answers
- * the bytes of its journal.
+ * Fills `directory`, a hub's, with this many signals for personas that no benchmark uses. Returns the size of its
+ * journal in bytes.
  */
 export async function fillStore(directory: string, signals: number): Promise<number> {
   const { call, stop } = await startRemote<StoredHandlers>('stored-process')

@@ -1,6 +1,9 @@
-/** `node bench/table.mjs OUT.jsonl`: what `npm run -s bench > OUT.jsonl` said, as the table of bench/README.md. */
-import { figuresFile, readFigures } from './figures-file.mjs'
-import { boundOf, met, shownRatio } from './verdict.mjs'
+/**
+ * `node bench/table.mjs OUT.jsonl`: formats the output of `npm run -s bench > OUT.jsonl` as the table of
+ * bench/README.md.
+ */
+import { figuresFile, readFigures } from './report/figures-file.mjs'
+import { boundOf, met, shownRatio } from './report/verdict.mjs'
 
 const [source] = figuresFile('usage: node bench/table.mjs OUT.jsonl\n')
 const head = ['line', 'value', 'limit', 'ratio', 'lowest and highest round', 'goal', '']

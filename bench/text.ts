@@ -1,6 +1,6 @@
-/** Texts as long as one likes, of words as a language has them. */
+/** Generates texts of any length, with the word frequencies of a language. */
 
-/** As language has them: the word at place n is said an n-th as often as the first one. */
+/** Zipf's law: the n-th word is 1/n times as frequent as the first one. */
 const VOCABULARY = 30_000
 const PARTS = [
   'ba',
@@ -25,7 +25,7 @@ export function text(words: number): string {
   return Array.from({ length: words }, () => word(Math.floor(VOCABULARY ** Math.random()))).join(' ')
 }
 
-/** The place, written in our own digits. */
+/** Encodes the rank with letters. */
 function word(place: number): string {
   const rest = Math.floor(place / PARTS.length)
   return (rest > 0 ? word(rest) : '') + (PARTS[place % PARTS.length] ?? '')

@@ -1,4 +1,4 @@
-/** What processes use of memory and processors. */
+/** Measures memory and processor use of processes. */
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
 import fs from 'node:fs'
@@ -8,19 +8,22 @@ export interface Usage {
   cpu_us: number
 }
 
-/** Resident memory and processor time so far of a running process, all its threads included. */
+/** Returns the resident memory and the processor time of a running process, including all threads. */
 export async function usage(pid: number): Promise<Usage> {
   if (process.platform !== 'linux') return usageFromPs(pid)
   const status = fs.readFileSync(`/proc/${pid}/status`, 'utf8')
   const rss_kib = Number(/^VmRSS:\s+(\d+) kB$/m.exec(status)?.[1])
-  // Nanoseconds on a processor: the first field of schedstat. The ticks in stat are 10 ms coarse.
+  // The first field of schedstat: nanoseconds on a processor. The ticks in stat have a resolution of 10 ms.
   const cpu_ns = fs.readdirSync(`/proc/${pid}/task`).reduce((sum, task) => {
     return sum + Number(fs.readFileSync(`/proc/${pid}/task/${task}/schedstat`, 'utf8').split(' ')[0])
   }, 0)
   return { rss_mib: rss_kib / 1024, cpu_us: cpu_ns / 1000 }
 }
 
-/** What `work` comes to, and how busy that process was with it, all its threads together, in percent of one core. */
+/**
+ * Returns the result of `work`, and the processor use of that process during it, including all threads, in percent of
+ * one core.
+ */
 export async function busyWhile<R>(
   pid: number,
   work: () => Promise<R>,

@@ -1,6 +1,6 @@
 /**
- * The daemon's bundle. One runs for each persona all day, so it is built to start fast: in the older form of modules, as one
- * function whose compiled code lies beside it (src/system/code-cache.ts).
+ * Builds the daemon's bundle. One daemon runs for each persona all day, so it is built to start fast: as CommonJS, as
+ * one function whose compiled code is stored next to it (src/system/process/code-cache.ts).
  */
 import { build } from 'esbuild'
 import { spawn } from 'node:child_process'
@@ -8,7 +8,7 @@ import { once } from 'node:events'
 import path from 'node:path'
 import { commonModule } from './bundle-settings.mjs'
 
-/** Packages that it loads late, or never. Files of their own, so that node does not even look through them before. */
+/** Packages that it loads late or never. They are separate files, so that node does not parse them earlier. */
 const LATE = ['prom-client', 'ws', 'yaml']
 const lateFile = (name) => `daemon-${name}`
 
@@ -22,7 +22,7 @@ const besidesIt = {
   },
 }
 
-/** Into `outdir`, without what is compiled. */
+/** Builds into `outdir`, without the compiled code. */
 export async function buildDaemon(outdir) {
   await Promise.all([
     build({
@@ -31,19 +31,21 @@ export async function buildDaemon(outdir) {
       outdir,
       banner: { js: '(function (exports, require, module, __filename, __dirname) {' },
       footer: { js: '})' },
-      // What it imports late is part of it, beside it, or node's own.
+      // Late imports are part of the bundle, next to it, or node's own modules.
       supported: { 'dynamic-import': false },
       plugins: [...commonModule.plugins, besidesIt],
-      // It asks again where too many files are open, and takes as long to load as all the rest of the lock.
+      // graceful-fs only adds retries when too many files are open, and takes as long to load as the rest of the lock.
       alias: { 'graceful-fs': 'node:fs' },
     }),
     ...LATE.map((name) => build({ ...commonModule, entryPoints: { [lateFile(name)]: name }, outdir })),
   ])
 }
 
-/** Once all of the product is there. Only a gain of time for each start, so a build goes on where it cannot be had. */
+/**
+ * Called when the product is complete. The build continues without the compiled code, which only makes starts faster.
+ */
 export async function compileDaemon(outdir) {
-  // Settings of this build, of node's or ours, are not those of the daemons to come.
+  // Variables of node and turnbell in this build do not apply to later daemons.
   const own = Object.entries(process.env).filter(([name]) => !/^(TURNBELL|NODE)_/.test(name))
   const program = path.join(import.meta.dirname, 'compile-daemon.mjs')
   const compiler = spawn(process.execPath, [program, outdir], {

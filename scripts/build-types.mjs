@@ -1,4 +1,4 @@
-/** Writes dist/types: the declarations behind what the package exports, and no more. */
+/** Writes dist/types: only the declarations that the package exports. */
 import { execFileSync } from 'node:child_process'
 import fs from 'node:fs'
 import path from 'node:path'
@@ -29,7 +29,7 @@ try {
   fs.rmSync(aside, { recursive: true, force: true })
 }
 
-/** This declaration and those it refers to, by names that any resolver knows. */
+/** Keeps this declaration and those it refers to, by names that every resolver supports. */
 function keep(file) {
   const to = path.join(types, file)
   if (fs.existsSync(to)) return

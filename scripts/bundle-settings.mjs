@@ -1,11 +1,11 @@
-/** How the product is bundled, also where something is measured or tried beside what is in dist/. */
+/** Settings to bundle the product, also for measurements and tests outside of dist/. */
 import fs from 'node:fs'
 import path from 'node:path'
 
 const manifest = path.join(import.meta.dirname, '../package.json')
 const { version } = JSON.parse(fs.readFileSync(manifest, 'utf8'))
 
-/** zod brings its messages in fifty languages; ours are English, and a daemon loads what its bundle holds. */
+/** zod includes its messages in fifty languages; turnbell uses English only, and a daemon loads its whole bundle. */
 const englishOnly = {
   name: 'english-only',
   setup({ onLoad }) {
@@ -16,8 +16,8 @@ const englishOnly = {
 }
 
 /**
- * A daemon's metrics are its own. What prom-client has beside them (a process's own figures, clusters, a push gateway)
- * would only be loaded, and a tracing library with it. The hub loads the whole package from node_modules.
+ * A daemon's metrics are its own. The other parts of prom-client (process metrics, clusters, a push gateway) and a
+ * tracing library would only be loaded. The hub loads the whole package from node_modules.
  */
 const ownMetrics = {
   name: 'own-metrics',
@@ -28,7 +28,7 @@ const ownMetrics = {
   },
 }
 
-/** Node's own modules only say what they have. Some take milliseconds to load: what of them nothing uses is left out. */
+/** Some of node's own modules take milliseconds to load, so unused imports of them are removed. */
 const usedOnly = {
   name: 'used-only',
   setup({ onResolve }) {
@@ -36,31 +36,41 @@ const usedOnly = {
   },
 }
 
-/** How every program of the product is bundled. */
+/** Settings of every program of the product. */
 export const bundleSettings = {
   bundle: true,
   platform: 'node',
   target: 'node20',
   format: 'esm',
-  // Names stay, so stack traces in a user's log are readable. Source maps would be three quarters of the package, and node
-  // reads them only when it is asked to.
+  // Names are preserved, so that stack traces in a user's log are readable. Source maps would be three quarters of the
+  // package, and node reads them only on request.
   minifyWhitespace: true,
   minifySyntax: true,
   plugins: [englishOnly, ownMetrics, usedOnly],
   legalComments: 'none',
   logLevel: 'warning',
   define: { 'globalThis.TURNBELL_VERSION': JSON.stringify(version) },
-  // Bundled CommonJS packages still call require for Node's own modules.
+  // Bundled CommonJS packages call require for Node's modules.
   banner: {
     js: "import { createRequire as __createRequire } from 'node:module'; const require = __createRequire(import.meta.url);",
   },
 }
 
-/** The older form of modules: node begins with it at once, and what is compiled of it can be kept. */
+/** CommonJS: node starts it immediately, and its compiled code can be stored. */
 export const commonModule = {
   ...bundleSettings,
   format: 'cjs',
   outExtension: { '.js': '.cjs' },
   banner: {},
   define: { ...bundleSettings.define, 'import.meta.dirname': '__dirname' },
+}
+
+/** Runs inside Claude Code, without Node.js. The client reads the source, so nothing is shortened. */
+export const clientModule = {
+  ...bundleSettings,
+  platform: 'neutral',
+  target: 'es2023',
+  minifyWhitespace: false,
+  minifySyntax: false,
+  banner: {},
 }

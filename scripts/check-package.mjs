@@ -1,7 +1,7 @@
 /**
- * Packs the package, installs the tarball in an empty directory and runs the command from there. The
- * template for other people's surfaces must pass the published suite, and be typed, from there too. Then installs a copy of
- * this checkout globally, in a prefix of its own.
+ * Packs the package, installs the tarball in an empty directory and runs the command there. The template for
+ * third-party surfaces must pass the published suite and the type check there, too. Then installs a copy of this
+ * checkout globally, with a separate prefix.
  */
 import { execFileSync, spawnSync } from 'node:child_process'
 import fs from 'node:fs'
@@ -10,7 +10,7 @@ import path from 'node:path'
 
 const root = path.resolve(import.meta.dirname, '..')
 const empty = fs.mkdtempSync(path.join(os.tmpdir(), 'turnbell-package-'))
-/** What a typed adapter says of itself. */
+/** Source of a typed adapter. */
 const TYPED = `
 import { serveSurface, type Doorbell, type RingResult, type Surface } from 'turnbell/surface'
 import { describeSurface, fakeClock } from 'turnbell/surface-suite'
@@ -26,7 +26,7 @@ describeSurface('typed', { takes: false, receipts: false }, async () => ({
   surface, clock: fakeClock(), mode() {}, rung: () => [], beginTurn: async () => {}, endTurn: async () => {}, close() {},
 }))
 `
-/** And a typed plugin. */
+/** Source of a typed plugin. */
 const TYPED_PLUGIN = `
 import { definePlugin, defineAction, z } from 'turnbell/plugin'
 export default definePlugin({ name: 'typed', facades: [{ name: 'typed', summary: 'x', compact: 'x', actions: {
@@ -82,7 +82,7 @@ function install(args, cwd) {
   if (/EBADENGINE/.test(said)) throw new Error(`npm install ${args.join(' ')} warns of the engine:\n${said}`)
 }
 
-/** As in a fresh clone: npm links it, and `prepare` installs and builds. */
+/** Like in a fresh clone: npm links it, and `prepare` installs and builds. */
 function checkGlobalInstall(version) {
   const [clone, prefix] = ['clone', 'prefix'].map((name) => path.join(empty, name))
   for (const name of fs.readdirSync(root).filter((entry) => !NOT_CLONED.has(entry)))
@@ -95,7 +95,7 @@ function checkGlobalInstall(version) {
 function checkTemplate() {
   const template = path.join(empty, 'my-surface')
   fs.cpSync(path.join(empty, 'node_modules/turnbell/adapters/kit/template'), template, { recursive: true })
-  // Theirs would be installed by npm; ours is the one that is here.
+  // npm would install the vitest of the registry; the one of this checkout is used instead.
   fs.symlinkSync(path.join(root, 'node_modules/vitest'), path.join(empty, 'node_modules/vitest'))
   run(path.join(root, 'node_modules/.bin/vitest'), ['run', '--root', template, '--reporter', 'dot'])
   fs.writeFileSync(path.join(empty, 'typed.mts'), TYPED)
@@ -104,7 +104,7 @@ function checkTemplate() {
   run(path.join(root, 'node_modules/.bin/tsc'), [...options, 'typed.mts', 'plugin.mts'])
 }
 
-/** Claude Code loads what is in the plugin's folder; nobody would miss a part of it by name. */
+/** Checks the plugin's folder, because Claude Code loads it without reporting a missing part. */
 function checkPlugin() {
   const plugin = path.join(empty, 'node_modules/turnbell/dist/adapters/claude-code')
   const parts = fs.readdirSync(path.join(root, 'adapters/claude-code/plugin'), { recursive: true })
@@ -113,7 +113,7 @@ function checkPlugin() {
   if (!parts.includes('agents/turnbell-aware.md')) throw new Error('the plugin has no agent')
 }
 
-/** What the conformance suite looks for is offered by a checkout's hub only. */
+/** Only the hub of a checkout may offer the fixtures of the conformance suite. */
 function checkNoFixtures() {
   const installed = path.join(empty, 'node_modules/turnbell')
   const files = fs.readdirSync(installed, { recursive: true, withFileTypes: true })

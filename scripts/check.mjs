@@ -1,10 +1,10 @@
 /**
- * `npm run check`: everything that must hold at every commit, in under a minute. The static checks
- * run beside the tests, two at a time; what a failed one printed comes at the end. `--static` leaves out the tests:
- * `npm test` runs them itself.
+ * `npm run check`: everything that must hold at every commit, in under a minute. The static checks run next to the
+ * tests, two at a time; the output of a failed one is printed at the end. `--static` skips the tests, because `npm
+ * test` runs them itself.
  */
 import { spawn } from 'node:child_process'
-import { commandOptions } from '../test/support/command-options.mjs'
+import { commandOptions } from '../test/support/command/command-options.mjs'
 
 const HELP = `usage: npm run check -- [--static]
 
@@ -21,7 +21,7 @@ const STEPS = [
   ['dead code', 'knip', '--no-progress', '--cache'],
 ]
 
-/** The end of what a failed step printed; the beginning is what went well. */
+/** Number of output lines printed for a failed step, from its end. */
 const OUTPUT_LINES_MAX = 120
 
 const queue = STEPS.filter(([name]) => name !== 'tests' || !wanted.static)

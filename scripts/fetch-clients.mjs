@@ -1,14 +1,18 @@
 /**
- * Installs the agent clients that `npm run test:clients` drives into the ignored folder `.clients/`.
- * They are hundreds of megabytes, so they are never dependencies.
+ * Installs the agent clients that `npm run test:clients` drives into the ignored folder `.clients/`; with `--former`,
+ * the former ones, too. They are hundreds of megabytes, so they are never dependencies.
  */
+import { commandOptions } from '../test/support/command/command-options.mjs'
+import { CURRENT, FORMER, named } from './client-packages.mjs'
 import { fetchPackages } from './fetch-packages.mjs'
 
-/** Exactly the versions the captured payloads under test/fixtures/ come from. */
-fetchPackages('.clients', {
-  '@anthropic-ai/claude-code': '2.1.329',
-  '@openai/codex': '0.169.0',
-  'opencode-ai': '1.18.33',
-  // Installed by opencode itself where it is missing; without a network it would wait for that.
-  '@opencode-ai/plugin': '1.18.33',
-})
+const HELP = `usage: node scripts/fetch-clients.mjs [--former]
+
+Installs ${named(CURRENT)}.
+
+  --former   also ${named(FORMER)}, into ${FORMER.folder}/
+`
+const { values } = commandOptions(HELP, { options: { former: { type: 'boolean', default: false } } })
+
+for (const { folder, versions } of [CURRENT, ...(values.former ? [FORMER] : [])])
+  fetchPackages(folder, versions)

@@ -1,7 +1,6 @@
 /**
- * Installs the programs of others that judge the hub's surface, for `npm run test:judges`, into the
- * ignored folder `.judges/`. They are hundreds of megabytes and one of them needs a newer Node than
- * turnbell does, so they are never dependencies.
+ * Installs the external programs that check the hub's API for `npm run test:judges` into the ignored folder `.judges/`.
+ * They are hundreds of megabytes, and one of them needs a newer Node than turnbell, so they are never dependencies.
  */
 import { fetchPackages } from './fetch-packages.mjs'
 
@@ -16,6 +15,6 @@ fetchPackages(
     '@asyncapi/parser': '3.6.3',
     'onnxruntime-node': '1.30.0',
   },
-  // It would fetch what only graphics cards need, from elsewhere.
+  // Otherwise it downloads files that only graphics cards need, from another host.
   { ONNXRUNTIME_NODE_INSTALL: 'skip' },
 )

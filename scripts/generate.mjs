@@ -1,4 +1,4 @@
-/** Runs generate.ts, which imports the product's own declarations, on Node without type stripping. */
+/** Bundles and runs generate.ts, which imports the product's declarations, because Node 20 does not run TypeScript. */
 import { build } from 'esbuild'
 import { spawnSync } from 'node:child_process'
 
@@ -11,7 +11,7 @@ const { outputFiles } = await build({
   packages: 'external',
   logLevel: 'warning',
 })
-// By way of standard input: nothing is left behind, and two runs cannot take each other's bundle.
+// Passed on standard input, so that no file remains and concurrent runs cannot interfere.
 process.exitCode =
   spawnSync(process.execPath, ['--input-type=module', '-', ...process.argv.slice(2)], {
     input: outputFiles[0].text,

@@ -1,6 +1,6 @@
 /**
- * Writes what is derived from the declarations: the published JSON Schemas, the OpenAPI and AsyncAPI
- * documents, the reference and the skill for agents. `--check` compares instead of writing and fails on a difference.
+ * Writes everything derived from the declarations: the published JSON Schemas, the OpenAPI and AsyncAPI documents, the
+ * reference and the skill for agents. `--check` compares instead of writing, and fails on a difference.
  */
 import fs from 'node:fs'
 import path from 'node:path'
@@ -15,19 +15,19 @@ import {
   ShutdownResult,
   SurfaceReport,
 } from '../src/contracts/control.ts'
-import { Decision } from '../src/contracts/decision.ts'
-import { Entry } from '../src/contracts/entry.ts'
-import { Entity, Relation } from '../src/contracts/graph.ts'
-import { ProjectConfig } from '../src/contracts/project-config.ts'
+import { Decision } from '../src/contracts/memory/decision.ts'
+import { Entry } from '../src/contracts/memory/entry.ts'
+import { Entity, Relation } from '../src/contracts/memory/graph.ts'
+import { ProjectConfig } from '../src/contracts/memory/project-config.ts'
 import { Doorbell } from '../src/contracts/doorbell.ts'
-import { Problem } from '../src/contracts/errors.ts'
+import { Problem } from '../src/contracts/errors/errors.ts'
 import { PersonaStatusList } from '../src/contracts/persona-status.ts'
 import { ClientFrame, HubFrame } from '../src/contracts/frames.ts'
 import { DrainResult, Receipt, SendInput, SignalView } from '../src/contracts/signal.ts'
 import { FACADES } from '../src/facades/all.ts'
-import { projectDocs } from '../src/kernel/project-docs.ts'
-import { projectOpenApi } from '../src/kernel/project-http.ts'
-import { projectSkill } from '../src/kernel/project-skill.ts'
+import { projectDocs, projectErrors } from '../src/kernel/projections/project-docs.ts'
+import { projectOpenApi } from '../src/kernel/projections/project-http.ts'
+import { projectSkill } from '../src/kernel/projections/project-skill.ts'
 import { createRegistry } from '../src/kernel/registry.ts'
 import { FIXED_ROUTES } from '../src/transports/http/routes.ts'
 import { describeWebSocket } from '../src/transports/ws/asyncapi.ts'
@@ -50,7 +50,7 @@ const SCHEMAS: Record<string, { schema: z.ZodType; io: 'input' | 'output' }> = {
   receipt: { schema: Receipt, io: 'output' },
   'drain-result': { schema: DrainResult, io: 'output' },
   'signal-view': { schema: SignalView, io: 'output' },
-  // What stands in a project's `.turnbell`, as it may be written by hand.
+  // Files in a project's `.turnbell` that may be edited by hand.
   entry: { schema: Entry, io: 'input' },
   decision: { schema: Decision, io: 'input' },
   entity: { schema: Entity, io: 'input' },
@@ -63,13 +63,17 @@ const registry = createRegistry(FACADES)
 const { version } = JSON.parse(fs.readFileSync('package.json', 'utf8')) as { version: string }
 
 const files = new Map<string, string>([
-  ['docs/reference.md', projectDocs(registry)],
+  ['docs/reference/actions.md', projectDocs(registry)],
+  ['docs/reference/errors.md', projectErrors()],
   ['docs/skill/SKILL.md', projectSkill(registry)],
-  ['docs/openapi.json', json(projectOpenApi(registry, version, Object.values(FIXED_ROUTES)))],
-  ['docs/asyncapi.json', json(describeWebSocket(version))],
+  ['docs/reference/openapi.json', json(projectOpenApi(registry, version, Object.values(FIXED_ROUTES)))],
+  ['docs/reference/asyncapi.json', json(describeWebSocket(version))],
 ])
 for (const [name, { schema, io }] of Object.entries(SCHEMAS)) {
-  files.set(`docs/schemas/${name}.schema.json`, json(z.toJSONSchema(schema, { io, unrepresentable: 'any' })))
+  files.set(
+    `docs/reference/schemas/${name}.schema.json`,
+    json(z.toJSONSchema(schema, { io, unrepresentable: 'any' })),
+  )
 }
 
 const check = process.argv.includes('--check')

@@ -9,7 +9,7 @@ import path from 'node:path'
 const root = path.resolve(import.meta.dirname, '..')
 const { npm_command, npm_config_global, npm_execpath } = process.env
 
-// `prepack` builds for these.
+// `prepack` builds in these cases.
 if (npm_command === 'pack' || npm_command === 'publish') process.exit()
 if (npm_config_global === 'true' && !hasBuildTools()) installHere()
 if (hasBuildTools()) run(process.execPath, ['build.mjs'])

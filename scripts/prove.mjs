@@ -1,14 +1,14 @@
 /**
- * `npm run prove`: the whole proof in parts that are noted as they pass: all seeds, all planted bugs, all crash points,
- * fuzzing and the soak.
+ * `npm run prove`: runs the whole proof in parts and records each passed one: all seeds, all planted bugs, all crash
+ * points, fuzzing and the soak.
  */
 import { spawn } from 'node:child_process'
 import { createHash } from 'node:crypto'
 import { once } from 'node:events'
 import fs from 'node:fs'
 import path from 'node:path'
-import { commandOptions } from '../test/support/command-options.mjs'
-import { createEnding } from '../test/support/ending.mjs'
+import { commandOptions } from '../test/support/command/command-options.mjs'
+import { createEnding } from '../test/support/command/ending.mjs'
 import { TARGET_NAMES } from '../test/fuzz/targets/names.mjs'
 import { timeTable } from './time-table.mjs'
 
@@ -24,7 +24,7 @@ run again for the same code, so a run that was killed continues. Prints a table 
 if a part failed, 2 for invalid options.
 `
 const STEPS = 2000
-/** A part that is killed starts over, so long ones are divided. */
+/** A killed part starts over, so long ones are divided. */
 const PARTS = { 'planted-bugs': 10, 'crash-points': 6, fuzzing: 6 }
 
 const root = path.resolve(import.meta.dirname, '..')
@@ -100,7 +100,7 @@ function keptSeeds() {
   return path.join('.prove', `simulation-${STEPS}-steps.jsonl`)
 }
 
-/** Copies the output of an npm script. Ctrl-C reaches the script by itself. */
+/** Runs an npm script and copies its output. Ctrl-C reaches the script by itself. */
 async function run(script, args) {
   const child = spawn('npm', ['run', '-s', script, '--', ...args], {
     cwd: root,
@@ -120,7 +120,7 @@ async function run(script, args) {
   return { exit_code, last_line }
 }
 
-/** What the proof runs: the sources, the proof itself, the packages, and node. */
+/** Digest of everything that the proof runs: the sources, the proof itself, the packages, and node. */
 function codeDigest() {
   const hash = createHash('sha256').update(process.version)
   for (const name of [
@@ -147,7 +147,7 @@ function filesIn(place) {
     .toSorted()
 }
 
-/** By script and options, when it passed for this code. */
+/** Returns the time of each pass for this code, by script and options. */
 function readNotes() {
   if (!fs.existsSync(notes_file)) return {}
   const { code: noted, passed } = JSON.parse(fs.readFileSync(notes_file, 'utf8'))

@@ -3,6 +3,7 @@ import { spawnSync } from 'node:child_process'
 import fs from 'node:fs'
 import os from 'node:os'
 import path from 'node:path'
+import { FORMER, named } from './client-packages.mjs'
 
 const ROOT = path.resolve(import.meta.dirname, '..')
 
@@ -10,11 +11,12 @@ const ROOT = path.resolve(import.meta.dirname, '..')
 const EXTENDED = 'extended'
 
 /**
- * Prints the progress of vitest and returns `{exitCode, passed, failures, skipped, extendedLeftOut, files}`:
- * `failures` and `skipped` are lines for people, `extendedLeftOut` the number of extended tests that did not run, and
- * `files` has `{name, seconds}` of each test file. `all` runs the extended tests too. `more` are arguments of vitest.
+ * Prints the progress of vitest and returns `{exitCode, passed, failures, skipped, extendedLeftOut, files}`: `failures`
+ * and `skipped` are lines to print, `extendedLeftOut` is the number of extended tests that did not run, and `files` has
+ * `{name, seconds}` of each test file. With `all`, extended tests run, too. `more` are arguments of vitest, `env` is its
+ * environment.
  */
-export function runVitest(projects, { all = false, more = [] } = {}) {
+export function runVitest(projects, { all = false, more = [], env = process.env } = {}) {
   const directory = fs.mkdtempSync(path.join(os.tmpdir(), 'turnbell-test-'))
   const report = path.join(directory, 'report.json')
   const { status } = spawnSync(
@@ -24,7 +26,7 @@ export function runVitest(projects, { all = false, more = [] } = {}) {
       ...(all ? [] : ['--tags-filter', `!${EXTENDED}`]),
       ...['--reporter=default', '--reporter=json', `--outputFile.json=${report}`, ...more],
     ],
-    { cwd: ROOT, stdio: 'inherit' },
+    { cwd: ROOT, stdio: 'inherit', env },
   )
   const counts = fs.existsSync(report) ? JSON.parse(fs.readFileSync(report, 'utf8')) : null
   fs.rmSync(directory, { recursive: true })
@@ -46,21 +48,26 @@ export function runVitest(projects, { all = false, more = [] } = {}) {
   }
 }
 
-/** The line that says how many extended tests were left out, or null. */
+/** Returns the line with the number of extended tests that were left out, or null. */
 export function leftOutLine(count, command) {
   return count === 0 ? null : `${count} extended tests: run them with ${command}`
 }
 
+/** Returns the line about the scenes with former clients, which were left out. */
+export function formerLeftOut(command) {
+  return `scenes of Claude Code and Codex with ${named(FORMER)}: run them with ${command}`
+}
+
 const isExtended = ({ tags }) => tags.includes(EXTENDED)
 
-/** Tests that did not run. A failed hook is reported as a failure of its file instead. */
+/** Returns the tests that did not run. A failed hook is reported as a failure of its file instead. */
 function pendingOf({ status: whole, assertionResults }) {
   const isBroken = whole === 'failed' && assertionResults.every(({ status }) => status !== 'failed')
   if (isBroken) return []
   return assertionResults.filter(({ status }) => status !== 'passed' && status !== 'failed')
 }
 
-/** Tests that this machine or this user cannot run. */
+/** Returns the tests that this machine or this user cannot run. */
 function skippedOf(file) {
   return pendingOf(file)
     .filter((test) => !isExtended(test))
@@ -70,7 +77,7 @@ function skippedOf(file) {
     )
 }
 
-/** Each failed test, or file that failed as a whole, with the first line of its reason. */
+/** Returns each failed test, or file that failed as a whole, with the first line of its reason. */
 function failuresOf({ name, status, message, assertionResults }) {
   const file = path.relative(ROOT, name)
   const tests = assertionResults

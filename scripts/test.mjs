@@ -1,12 +1,12 @@
 /**
- * `npm test`: everything a release needs, on a fresh machine. Installs what the tests stand on
- * (Debian packages when it is root, judges and agent clients from npm), builds, checks, packs, and runs
- * every test. Ends with what failed, by name, and the plain line `N passed, N failed`.
+ * `npm test`: everything that a release needs, on a fresh machine. Installs the requirements of the tests (Debian
+ * packages if it runs as root, judges and agent clients from npm), builds, checks, packs, and runs every test. Ends
+ * with the names of failed tests and the plain line `N passed, N failed`.
  */
 import { spawnSync } from 'node:child_process'
 import path from 'node:path'
-import { install, pathOf } from '../test/support/debian.mjs'
-import { leftOutLine, runVitest } from './run-vitest.mjs'
+import { install, pathOf } from '../test/support/command/debian.mjs'
+import { formerLeftOut, leftOutLine, runVitest } from './run-vitest.mjs'
 import { clock, timeTable } from './time-table.mjs'
 
 const root = path.resolve(import.meta.dirname, '..')
@@ -14,7 +14,7 @@ process.chdir(root)
 const clients = !process.argv.includes('--no-clients')
 const judges = !process.argv.includes('--no-judges')
 
-/** Programs from outside npm, the Debian package that brings each, and which tests need it. */
+/** Programs from outside npm, the Debian package of each, and the tests that need it. */
 const PROGRAMS = [
   { program: 'tmux', debian: 'tmux', needed_for: 'real clients in a terminal' },
   { program: 'unshare', debian: 'util-linux', needed_for: 'real clients without a network' },
@@ -48,8 +48,10 @@ if (!judges) leftOut.push('conformance, inspector, document lints: --no-judges w
 else if (step('fetch judges', 'node', ['scripts/fetch-judges.mjs'])) tests(['judges'])
 else leftOut.push('conformance, inspector, document lints: the judges could not be fetched')
 if (!clients) leftOut.push('real clients: --no-clients was given')
-else if (step('fetch clients', 'node', ['scripts/fetch-clients.mjs'])) tests(['clients'])
-else leftOut.push('real clients: they could not be fetched')
+else if (step('fetch clients', 'node', ['scripts/fetch-clients.mjs'])) {
+  tests(['clients'])
+  leftOut.push(formerLeftOut('`npm run test:clients -- --all`'))
+} else leftOut.push('real clients: they could not be fetched')
 
 console.log(`\n== time\n${timeTable(rows)}\n\nslowest test files`)
 for (const { name, seconds } of files.toSorted((a, b) => b.seconds - a.seconds).slice(0, SLOWEST_FILES))
@@ -94,7 +96,10 @@ function tests(projects, ...more) {
   files.push(...outcome.files)
   passed += outcome.passed
   skipped.push(...outcome.skipped)
-  const leftOutHere = leftOutLine(outcome.extendedLeftOut, `\`npm run test:${projects[0]} -- --all\``)
+  const whole = projects.map(
+    (project) => `\`npm run test:${project}${project === 'clients' ? ' -- --all' : ''}\``,
+  )
+  const leftOutHere = leftOutLine(outcome.extendedLeftOut, whole.join(', '))
   if (leftOutHere !== null) leftOut.push(leftOutHere)
   fail(outcome.failures.length, ...outcome.failures)
 }

@@ -1,6 +1,6 @@
-/** A table of where the time of a long command went. */
+/** Formats a table of the durations of a long command. */
 
-/** One line per row `{name, seconds, failed?, note?}`, in order, and their sum. */
+/** Returns one line for each row `{name, seconds, failed?, note?}`, in order, and their sum. */
 export function timeTable(rows) {
   const width = Math.max(5, ...rows.map(({ name }) => name.length))
   const total = rows.reduce((sum, { seconds }) => sum + seconds, 0)

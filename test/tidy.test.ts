@@ -1,11 +1,11 @@
-/** House facts: what is declared in one place is documented and exercised in the others. */
+/** Checks rules of the repository: each declaration is documented and tested. */
 import fs from 'node:fs'
 import path from 'node:path'
 import { describe, expect, test } from 'vitest'
 import { ControlVerb, MachineState } from '../src/contracts/control.ts'
 import { SignalStatus } from '../src/contracts/signal.ts'
-import { ERRORS } from '../src/contracts/error-catalogue.ts'
-import { LIMITS } from '../src/contracts/limits.ts'
+import { ERRORS } from '../src/contracts/errors/error-catalogue.ts'
+import { LIMITS } from '../src/contracts/limits/limits.ts'
 import { DAEMON_METRICS, DaemonErrorClass } from '../src/contracts/metrics.ts'
 
 const ROOT = path.resolve(import.meta.dirname, '..')
@@ -33,27 +33,27 @@ const everything = (files: Map<string, string>, except = '') =>
 describe('the error catalogue', () => {
   const codes = Object.keys(ERRORS)
 
-  test('has no code that nothing throws', () => {
-    const used = everything(product, 'src/contracts/error-catalogue.ts')
+  test('every error code is thrown somewhere', () => {
+    const used = everything(product, 'src/contracts/errors/error-catalogue.ts')
     expect(codes.filter((code) => !used.includes(`'${code}'`))).toEqual([])
   })
-  test('has no code that no test provokes', () => {
+  test('every error code is provoked by a test', () => {
     const provoked = everything(tests, 'test/tidy.test.ts')
     expect(codes.filter((code) => !provoked.includes(code))).toEqual([])
   })
 })
 
 describe('the limits', () => {
-  test('are all used', () => {
-    const used = everything(product, 'src/contracts/limits.ts')
+  test('every limit is used', () => {
+    const used = everything(product, 'src/contracts/limits/limits.ts')
     expect(Object.keys(LIMITS).filter((name) => !used.includes(`LIMITS.${name}`))).toEqual([])
   })
-  test('keep their order', () => {
+  test('the limits have their required order', () => {
     expect(LIMITS.registration_expire_ms).toBeGreaterThan(2 * LIMITS.heartbeat_interval_ms)
     expect(LIMITS.link_silence_max_ms).toBeGreaterThan(LIMITS.ws_ping_interval_ms)
     expect(LIMITS.ws_silence_max_ms).toBeGreaterThan(LIMITS.ws_ping_interval_ms)
     expect(LIMITS.bell_receipt_ms).toBeLessThan(LIMITS.reconnect_patience_ms)
-    expect(LIMITS.spool_waiting_bytes_max).toBeLessThan(LIMITS.spool_bytes_max)
+    expect(LIMITS.spool_deferred_bytes_max).toBeLessThan(LIMITS.spool_bytes_max)
     expect(LIMITS.payload_bytes_max).toBeLessThan(LIMITS.body_bytes_max)
   })
 })
@@ -61,7 +61,7 @@ describe('the limits', () => {
 describe('the readme', () => {
   const readme = read('README.md')
 
-  test('lists every control verb, state, status and metric', () => {
+  test('the readme lists every control verb, state, status and metric', () => {
     const words = [
       ...ControlVerb.options,
       ...MachineState.options,
@@ -70,7 +70,7 @@ describe('the readme', () => {
     ]
     expect(words.filter((word) => !readme.includes(`\`${word}`))).toEqual([])
   })
-  test('states the number of series at fifty personas', () => {
+  test('the readme states the number of series at fifty personas', () => {
     const plain = Object.values(DAEMON_METRICS).filter(
       (metric) => !metric.labels.includes('error_class' as never),
     ).length
@@ -81,7 +81,7 @@ describe('the readme', () => {
 })
 
 describe('the architecture page', () => {
-  test('names only files that exist', () => {
+  test('the architecture page names only files that exist', () => {
     const linked = [...read('ARCHITECTURE.md').matchAll(/\]\(((?:src|adapters|docs|test)[^)*]*)\)/g)].map(
       (found) => String(found[1]),
     )
@@ -90,7 +90,7 @@ describe('the architecture page', () => {
   })
 })
 
-describe('the house', () => {
+describe('the repository', () => {
   test('every port with promises has a suite', () => {
     for (const port of ['signal-store', 'record-store', 'event-log', 'surface']) {
       expect(fs.existsSync(path.join(ROOT, `test/suites/${port}.suite.ts`)), port).toBe(true)
@@ -101,19 +101,28 @@ describe('the house', () => {
     const lock = read('package-lock.json')
     expect(lock).not.toMatch(/"resolved"/)
     for (const [name, text] of tests) {
-      // A soak is a day in the life of real processes, and takes its time.
+      // A soak run takes as long as its simulated day, so it uses the real clock.
       if (name === 'test/tidy.test.ts' || name.startsWith('test/soak/')) continue
       expect(text, name).not.toMatch(/await (sleep|delay|pause)\(|setTimeout\((resolve|ok|r|done),/)
     }
   })
 
-  // The linter keeps the rest of the outside world out of these rooms; it cannot see a missing argument.
-  test('only the system and a main ask what day it is', () => {
+  // The linter forbids other access to the outside in these folders, but cannot detect a missing argument.
+  test('only the system and the entry points read the date', () => {
     const asks = [...product]
       .filter(([name]) => !name.startsWith('src/system/') && !name.startsWith('src/storage/'))
       .filter(([name]) => name.endsWith('.ts') && path.basename(name) !== 'main.ts')
       .filter(([, text]) => text.includes('new Date()'))
     expect(asks.map(([name]) => name)).toEqual([])
+  })
+
+  test('no folder of code holds more than 25 files', () => {
+    const folders = new Map<string, number>()
+    for (const [name] of [...product, ...tests, ...sources('bench')]) {
+      if (/^test\/fixtures\//.test(name) || !/\.(ts|mjs)$/.test(name)) continue
+      folders.set(path.dirname(name), (folders.get(path.dirname(name)) ?? 0) + 1)
+    }
+    expect([...folders].filter(([, count]) => count > 25)).toEqual([])
   })
 
   test('no product file is longer than 500 lines', () => {

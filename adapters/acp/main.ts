@@ -1,28 +1,28 @@
 /**
  * The shim of a persona whose agent speaks the Agent Client Protocol, started and supervised by its daemon: keeps
- * the agent without a window, and prompts it where the daemon rings.
+ * the headless agent running and prompts it when the daemon rings.
  */
 import path from 'node:path'
 import { acpSurface } from './acp-surface.ts'
 import { keepAgent, type AgentKeeper } from './agent-keeper.ts'
-import { keptSession } from './kept-session.ts'
+import { sessionStore } from './session-store.ts'
 import { MCP_SERVER } from './permission.ts'
-import { withCarefulSubagents } from '../opencode/server-config.ts'
-import { shimProcess, type ShimParts } from '../shim-process.ts'
-import { TurnbellError } from '../../src/contracts/errors.ts'
-import { LIMITS } from '../../src/contracts/limits.ts'
-import { withoutOuterSession } from '../../src/system/clients.ts'
+import { withRestrictedSubagents } from '../opencode/server-config.ts'
+import { runShim, type ShimParts } from '../shim-process.ts'
+import { TurnbellError } from '../../src/contracts/errors/errors.ts'
+import { LIMITS } from '../../src/contracts/limits/limits.ts'
+import { withoutOuterSession } from '../../src/system/clients/client-discovery.ts'
 import { systemClock } from '../../src/system/clock.ts'
-import { nodeProgram } from '../../src/system/node-program.ts'
+import { nodeProgram } from '../../src/system/process/node-program.ts'
 import { createIds, systemRandom } from '../../src/system/random.ts'
-import { workingDirectory, type ShimPlace } from '../../src/system/shim-place.ts'
-import { startTalking } from '../../src/system/talking-process.ts'
-import { isOpencode } from '../../src/system/their-opencode.ts'
+import { workingDirectory, type ShimEnvironment } from '../../src/system/clients/shim-environment.ts'
+import { startStdioChild } from '../../src/system/process/stdio-child.ts'
+import { isOpencode } from '../../src/system/clients/opencode-installation.ts'
 import { VERSION } from '../../src/system/version.ts'
-import { readText } from '../../src/system/watch-text.ts'
-import { replaceFile } from '../../src/system/replace-file.ts'
+import { readText } from '../../src/system/files/watch-file.ts'
+import { writeFileAtomic } from '../../src/system/files/atomic-write.ts'
 
-function begin(place: ShimPlace): ShimParts {
+function createParts(place: ShimEnvironment): ShimParts {
   const { home, identity, settings, paths, log } = place
   if (settings?.acp === undefined) {
     throw new TurnbellError('config_invalid', {
@@ -35,9 +35,10 @@ function begin(place: ShimPlace): ShimParts {
   const is_opencode = isOpencode(argv) || settings.surface === 'opencode'
   const environment = () => ({
     ...agentEnvironment(is_opencode),
-    ...{ TURNBELL_HOME: home.root, TURNBELL_PERSONA: identity },
+    TURNBELL_HOME: home.root,
+    TURNBELL_PERSONA: identity,
   })
-  // Before anything runs: what cannot be read of it is for a person to mend.
+  // Called before anything starts, so that an invalid configuration is reported at once.
   environment()
 
   let keeper: AgentKeeper | null = null
@@ -47,9 +48,9 @@ function begin(place: ShimPlace): ShimParts {
     clock: systemClock,
     ids: createIds(systemClock, systemRandom),
     log,
-    onTurnEnded: () => keeper?.works(),
-    onTurnBroke: () => keeper?.restart(),
-    onWanted: () => keeper?.hurry(),
+    onTurnEnded: () => keeper?.turnEnded(),
+    onTurnFailed: () => keeper?.restart(),
+    onResumeRequested: () => keeper?.startNow(),
   })
   const session_file = path.join(paths.run_dir, 'acp-session.json')
   const bin = path.join(import.meta.dirname, '..', '..', 'turnbell.cjs')
@@ -60,10 +61,10 @@ function begin(place: ShimPlace): ShimParts {
     clock: systemClock,
     log,
     start: () =>
-      startTalking({
+      startStdioChild({
         argv,
         cwd,
-        // Anew each time: a person may have changed their files.
+        // Read at every start, because a person may have changed the configuration.
         env: environment(),
         note_file: path.join(paths.run_dir, 'acp.pid'),
         line_bytes_max: LIMITS.acp_message_bytes_max,
@@ -74,26 +75,26 @@ function begin(place: ShimPlace): ShimParts {
       command: nodeProgram(process.env),
       args: [
         ...[bin, 'mcp', '--persona', identity, '--home', home.root, '--session', run],
-        // Agents give their servers next to nothing of their environment.
+        // Passed as an argument, because agents give their MCP servers almost none of their environment.
         ...(process.env['TURNBELL_NO_AUTOSTART'] === '1' ? ['--no-autostart'] : []),
       ],
     }),
-    kept: keptSession(
+    session_store: sessionStore(
       {
         read: () => readText(session_file),
-        write: (text) => replaceFile(session_file, text),
+        write: (text) => writeFileAtomic(session_file, text),
       },
       { argv, cwd },
     ),
   })
   keeper.start()
 
-  // The agent goes with the shim: it is nobody's who could use it without.
+  // The agent is stopped with the shim, because no other client uses it.
   return { surface, stop: () => keeper.stop() }
 }
 
 /**
- * What the agent inherits; where it is an opencode, its subagents leave the queue alone.
+ * Returns the agent's environment. For opencode it denies subagents the tools that drain.
  *
  * @throws `config_invalid`
  */
@@ -102,8 +103,8 @@ function agentEnvironment(is_opencode: boolean): NodeJS.ProcessEnv {
   if (!is_opencode) return env
   return {
     ...env,
-    OPENCODE_CONFIG_CONTENT: withCarefulSubagents(env['OPENCODE_CONFIG_CONTENT']),
+    OPENCODE_CONFIG_CONTENT: withRestrictedSubagents(env['OPENCODE_CONFIG_CONTENT']),
   }
 }
 
-shimProcess('acp-shim', begin)
+runShim('acp-shim', createParts)

@@ -1,223 +1,168 @@
 /**
- * One Claude Code session as a surface: reports its turns, rings it while it is idle, and hands over a
- * bell with the answer to a Stop. Whether a bell is due is the daemon's decision.
+ * One Claude Code session as a surface: reports its turns, rings it while it is idle, and returns a
+ * doorbell in the response to a Stop hook. The daemon decides whether a doorbell is due.
  */
-import {
-  askAnswered,
-  bellAsked,
-  bellContinued,
-  bellPosted,
-  bellRefused,
-  foundBusy,
-  hookFired,
-  registryForbids,
-  registryRead,
-  settled,
-  settlesAt,
-  showsDialog,
-  startTracking,
-  wasInterrupted,
-  type TrackedTurn,
-} from './turn-tracker.ts'
+import { bellRinger } from './bell-ringer.ts'
+import type { DeliveryPaths } from './delivery-paths.ts'
+import type { EventContext, ModLink } from './mod-link/mod-link.ts'
+import type { Hello, NumberedEvent } from './mod/messages.ts'
+import { hookNoted } from './mod-turns.ts'
+import { createModEvents } from './mod-events.ts'
 import { postedBell } from './posted-bell.ts'
 import type { RegistryRecord, TurnEvent } from './turn-events.ts'
-import { DEFERRED, pushStatus, saysMore } from '../surface-words.ts'
-import type { RingResult } from '../../src/contracts/control.ts'
+import { settleTurns, turnReporter } from './turn-reporter.ts'
+import {
+  bellContinued,
+  hookFired,
+  registryRead,
+  stopAnswered,
+  stopPending,
+  wasInterrupted,
+} from './turn-tracker.ts'
 import type { Doorbell } from '../../src/contracts/doorbell.ts'
 import type { InstanceId } from '../../src/contracts/ids.ts'
-import { LIMITS } from '../../src/contracts/limits.ts'
-import type { Clock, Timer } from '../../src/ports/clock.ts'
+import type { Clock } from '../../src/ports/clock.ts'
 import type { Log } from '../../src/ports/log.ts'
 import type { Surface, SurfaceHost } from '../../src/ports/surface.ts'
-import type { Ways } from './ways.ts'
 
 export interface ClaudeSurfaceDeps {
   session_id: string | null
-  /** The client's process, which runs the turns. */
+  /** The client's process; it runs the turns. */
   instance_id?: InstanceId | null
-  ways: Ways
+  paths: DeliveryPaths
+  /** The module in the client. */
+  mod: Pick<ModLink, 'attached' | 'absence' | 'ring' | 'underWay'>
   clock: Clock
   log: Log
-  /** What a person who looks after the daemon should know. */
+  /** Log for warnings that concern the operator of the daemon. */
   degraded: Log
-  /** A worker that replaced a killed one may have missed hooks. */
+  /** This worker replaced a killed one, so it may have missed hooks. */
   respawned: boolean
   /**
-   * A turn was interrupted, and its end is about to be reported: the moment to take back what the agent
-   * was not shown. The report waits for it, however long it takes.
+   * Called before the end of an interrupted turn is reported, to release drains that the agent was not shown.
+   * The report waits until it resolves, without a time limit.
    */
-  interrupted: () => Promise<void>
-  /** The client stands still, as by Ctrl-Z: whatever is posted then waits, and all of it comes when it goes on. */
+  onInterrupted: () => Promise<void>
+  /** Resolves when the hub has received all releases so far, because the end of a turn confirms the other drains. */
+  drainsReleased: () => Promise<void>
+  /** Whether the client is suspended, as by Ctrl-Z. Texts that are posted then all arrive when it continues. */
   isStopped: () => boolean
 }
 
 export interface ClaudeSurface extends Surface {
   open(host: SurfaceHost): void
-  /** Any hook of the main agent but Stop. */
+  /** Handles any hook of the main agent except Stop. */
   hookFired(event: TurnEvent): Promise<void>
   /**
-   * The main agent stopped. Resolves with the bell that the answer must carry, or null. A bell for an
-   * aborted hook is never given: nobody reads its answer. The daemon arms it again when no receipt comes.
+   * Handles a Stop hook of the main agent. Resolves with the doorbell that the response must carry, or null. An
+   * aborted hook gets no doorbell, because its response is not read; the daemon rings again if no receipt comes.
    */
   stopped(event: TurnEvent, aborted: () => boolean): Promise<Doorbell | null>
-  /** The answer that carries the bell has left this process. */
+  /** Records that the response carrying the doorbell was written. */
   continuedWith(doorbell: Doorbell): void
   registryRead(record: RegistryRecord | null): void
+  /** From now on the module reports the turns. */
+  modAttached(hello: Hello): void
+  /** Handles an event of the module. Events are handled one after the other. */
+  modEvent(event: NumberedEvent, of: EventContext): void
+  /** Events of the module are missing. */
+  modDropped(): void
+  /** From now on the hooks report the turns. */
+  modLost(): void
+  /** Resolves when the turn of this tool call is tracked, also if the module reports it late. */
+  callReported(tool_use_id: string): Promise<void>
   session(): string | null
   close(): void
 }
 
 export function claudeSurface(deps: ClaudeSurfaceDeps): ClaudeSurface {
-  const { clock, ways, log } = deps
+  const { session_id, paths, mod, clock, log, isStopped, onInterrupted, drainsReleased } = deps
   const now = () => clock.monotonic()
-  let state = startTracking(deps.session_id, now(), clock.now())
-  let host: SurfaceHost | null = null
-  let timer: Timer | null = null
-  /** Hooks have come, or their absence was told of. */
-  let hooks_settled = deps.respawned
-  const last = postedBell({ ways, now, isStopped: deps.isStopped })
-  /** While a doorbell is outstanding. */
-  let looking: Timer | null = null
-  /** Rings that wait for the registry to catch up with the hooks. */
-  const watchers = new Set<() => void>()
-
-  const status = () =>
-    pushStatus('claude-code', state.session_id, {
-      ...state,
-      instance_id: deps.instance_id ?? null,
-      outstanding_doorbell_id: last.outstanding(state),
-    })
-  /** A Stop that waits for its answer has the bell with that. */
-  const standsIdle = () => state.turn === 'idle' && !state.asking
-
-  /** Takes the next state over and tells whoever waits for a change. */
-  function move(next: TrackedTurn, how: { report: boolean } = { report: true }): void {
-    const told = status()
-    const before = state
-    state = next
-    if (next.turn !== before.turn || next.turn_seq !== before.turn_seq) {
-      log.debug({ turn: next.turn, turn_seq: next.turn_seq, registry: next.registry }, 'turn')
-    }
-    timer?.cancel()
-    const at = settlesAt(next)
-    timer = at === null ? null : clock.after(Math.max(0, at - now()), () => void settle())
-    if (how.report && saysMore(told, status())) void host?.report(status())
-    for (const check of watchers) check()
-  }
-
-  /** No event reports a stopped client (Ctrl-Z). Without this look its time would count as time at the prompt. */
-  function lookAtBell(): void {
-    if (last.outstanding(state) !== null) return
-    looking?.cancel()
-    looking = null
-  }
-
-  /** The registry has said something else than the hooks for long enough. */
-  async function settle(): Promise<void> {
-    if (state.turn === 'busy' && settled(state, now()).turn === 'idle') await deps.interrupted()
-    // What came meanwhile may have made it a running turn again.
-    move(settled(state, now()))
-  }
-
-  /** A whole turn in the registry, and no hook of it: the client cannot call this worker. */
-  function missHooks(before: RegistryRecord['status'], after: RegistryRecord['status']): void {
-    if (hooks_settled || before !== 'busy' || (after !== 'idle' && after !== 'shell')) return
-    hooks_settled = true
-    deps.degraded.warn({}, 'the client tells no hooks; its turns are read from its registry alone')
-  }
-
-  /** After a Stop the registry says `busy` for a moment longer. Resolves once it may be rung, or not. */
-  function registryAgrees(): Promise<boolean> {
-    if (!registryForbids(state)) return Promise.resolve(true)
-    return new Promise((resolve) => {
-      const done = (agrees: boolean) => {
-        watchers.delete(check)
-        patience.cancel()
-        resolve(agrees)
-      }
-      const check = () => {
-        if (state.turn !== 'idle') done(false)
-        else if (!registryForbids(state)) done(true)
-      }
-      const patience = clock.after(LIMITS.claude_registry_lag_ms, () => done(false))
-      watchers.add(check)
-    })
-  }
+  const posted_bell = postedBell({ paths, mod, now, isStopped })
+  const instance_id = deps.instance_id ?? null
+  const turn = turnReporter({ session_id, instance_id, posted_bell, mod, clock, log })
+  const settling = settleTurns(turn, { clock, onInterrupted })
+  const ringer = bellRinger({ turn, posted_bell, paths, mod, clock, isStopped })
+  const mod_events = createModEvents({ turn, posted_bell, clock, onInterrupted, drainsReleased, log })
+  const hooks = missingHooks(deps)
 
   return {
-    status: async () => status(),
-
-    async notify_surface(doorbell): Promise<RingResult> {
-      if (!standsIdle()) return DEFERRED
-      const agrees = await registryAgrees()
-      if (!standsIdle() || deps.isStopped()) return DEFERRED
-      if (!agrees) {
-        // A turn or a dialog that no hook told of. Saying busy makes the daemon wait for its end.
-        move(foundBusy(state, now()))
-        return DEFERRED
-      }
-      // While a subagent works the registry allows a message, but the dialog still delays it.
-      if (showsDialog(state) || last.outstanding(state) !== null) return DEFERRED
-      last.blameWay(state)
-      last.posting(doorbell.doorbell_id, state)
-      move(bellPosted(state, doorbell.doorbell_id))
-      const posted = await ways.post(doorbell.text)
-      if (posted === 'unavailable') move(bellRefused(state, doorbell.doorbell_id))
-      else last.posted(state)
-      looking ??= clock.every(LIMITS.claude_bell_look_ms, lookAtBell)
-      return posted === 'sent' ? { accepted: true, proof: 'sent' } : { accepted: false, proof: posted }
-    },
+    status: async () => turn.status(),
+    notify_surface: (doorbell) => ringer.ring(doorbell),
 
     async resume_surface() {
-      void host?.report(status())
+      turn.report()
     },
 
     open(daemon) {
-      host = daemon
+      turn.host = daemon
     },
 
     async hookFired(event) {
-      hooks_settled = true
-      if (event.event === 'UserPromptSubmit' && wasInterrupted(state)) await deps.interrupted()
-      move(hookFired(state, event, now()))
+      hooks.arrived()
+      if (turn.state().by_mod) return turn.move(hookNoted(turn.state(), event))
+      if (event.event === 'UserPromptSubmit' && wasInterrupted(turn.state())) await onInterrupted()
+      turn.move(hookFired(turn.state(), event, now()))
     },
 
     async stopped(event, aborted) {
-      hooks_settled = true
-      move(hookFired(state, event, now()), { report: false })
-      if (host === null) return null
-      if (aborted()) {
-        void host.report(status())
+      hooks.arrived()
+      if (turn.state().by_mod) {
+        turn.move(hookNoted(turn.state(), event))
         return null
       }
-      move(bellAsked(state))
-      const { doorbell } = await host.report({ ...status(), take: true })
-      move(askAnswered(state, now()))
+      turn.moveSilently(hookFired(turn.state(), event, now()))
+      const { host } = turn
+      if (host === null) return null
+      if (aborted()) {
+        turn.report()
+        return null
+      }
+      turn.move(stopPending(turn.state()))
+      const { doorbell } = await host.report({ ...turn.status(), take: true })
+      turn.move(stopAnswered(turn.state(), now()))
       if (doorbell !== null && aborted()) {
-        log.warn(
-          { doorbell_id: doorbell.doorbell_id },
-          'the client gave the Stop hook up; its bell is not given',
-        )
+        log.warn({ doorbell_id: doorbell.doorbell_id }, 'Stop hook aborted by the client; doorbell withheld')
         return null
       }
       return doorbell
     },
 
     continuedWith(doorbell) {
-      move(bellContinued(state, doorbell.doorbell_id, now()))
+      turn.move(bellContinued(turn.state(), doorbell.doorbell_id, now()))
     },
 
     registryRead(record) {
-      missHooks(state.registry, record?.status ?? null)
-      move(registryRead(state, record, now()))
+      hooks.registryRead(turn.state().registry, record?.status ?? null)
+      turn.move(registryRead(turn.state(), record, now()))
     },
 
-    session: () => state.session_id,
+    modAttached: (hello) => mod_events.attached(hello),
+    modEvent: (event, of) => mod_events.happened(event, of),
+    modDropped: () => mod_events.dropped(),
+    modLost: () => mod_events.lost(),
+    callReported: (tool_use_id) => mod_events.callReported(tool_use_id),
+
+    session: () => turn.state().session_id,
 
     close() {
-      timer?.cancel()
-      looking?.cancel()
-      host = null
+      settling.close()
+      ringer.close()
+      turn.host = null
+    },
+  }
+}
+
+/** Logs once if the registry showed a whole turn without any hook: the client cannot call this worker. */
+function missingHooks({ respawned, degraded }: ClaudeSurfaceDeps) {
+  /** A hook has arrived, or the absence of hooks was logged. */
+  let settled = respawned
+  return {
+    arrived: () => void (settled = true),
+    registryRead(before: RegistryRecord['status'], after: RegistryRecord['status']): void {
+      if (settled || before !== 'busy' || (after !== 'idle' && after !== 'shell')) return
+      settled = true
+      degraded.warn({}, 'no hooks received from the client; turns are read from its session registry')
     },
   }
 }

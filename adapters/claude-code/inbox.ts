@@ -1,20 +1,20 @@
 /**
  * The inbox socket of a Claude Code session: newline-delimited JSON, an auth line and then the message.
  *
- * A message from a child of the session is taken in every permission mode, wakes an idle session within
- * half a second and leaves a half-typed draft alone. What is written is never acknowledged, and a text
- * equal to an earlier one is dropped in silence, which is why every doorbell's text is unique. Source:
- * code.claude.com/docs/en/cross-session-messaging, the wire format as observed with version 2.1.329.
+ * A message from a child process of the session is accepted in every permission mode, wakes an idle session within
+ * half a second and does not disturb a half-typed draft. Messages are never acknowledged. A text equal to an
+ * earlier one is dropped without an error, so every doorbell's text is unique. Source:
+ * code.claude.com/docs/en/cross-session-messaging; wire format as observed with version 2.1.329.
  */
 import { randomUUID } from 'node:crypto'
 import net from 'node:net'
-import { LIMITS } from '../../src/contracts/limits.ts'
+import { LIMITS } from '../../src/contracts/limits/limits.ts'
 import type { Clock } from '../../src/ports/clock.ts'
 import type { Log } from '../../src/ports/log.ts'
-import type { Way } from '../../src/ports/way.ts'
+import type { DeliveryPath } from '../../src/ports/delivery-path.ts'
 
 export interface InboxOptions {
-  /** CLAUDE_CODE_MESSAGING_SOCKET; absent in a client too old to have one. */
+  /** CLAUDE_CODE_MESSAGING_SOCKET; absent in clients that are too old. */
   socket: string | undefined
   /** CLAUDE_CODE_MESSAGING_TOKEN. */
   token: string | undefined
@@ -22,8 +22,8 @@ export interface InboxOptions {
   log: Log
 }
 
-export function sessionInbox({ socket, token, clock, log }: InboxOptions): Way {
-  /** The connection of the last text. The client closes it once it has read everything. */
+export function sessionInbox({ socket, token, clock, log }: InboxOptions): DeliveryPath {
+  /** The connection of the last text. The client closes it after reading everything. */
   let last: net.Socket | null = null
   return {
     name: 'inbox',
@@ -47,7 +47,7 @@ export function sessionInbox({ socket, token, clock, log }: InboxOptions): Way {
         })
         connection.once('connect', () => {
           connected = true
-          // A client that stands still never closes it; at most one such connection is kept.
+          // A suspended client never closes its connection; at most one such connection is kept.
           last?.destroy()
           last = connection
           connection.end(lines.map((line) => `${JSON.stringify(line)}\n`).join(''), () => {
@@ -56,7 +56,7 @@ export function sessionInbox({ socket, token, clock, log }: InboxOptions): Way {
           })
         })
         connection.on('error', (error) => {
-          log.warn({ err: error }, 'the inbox took no bell')
+          log.warn({ err: error }, 'inbox write failed')
           resolve(connected ? 'failed' : 'unavailable')
         })
         connection.resume()

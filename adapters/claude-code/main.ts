@@ -1,74 +1,85 @@
 /**
- * The worker: one process per Claude Code session, started by the plugin's keeper, that is the MCP
- * bridge to the hub and the surface shim at once. The composition root of the adapter.
+ * The worker: one process per Claude Code session, started by the plugin's keeper. It is both the MCP bridge to
+ * the hub and the surface shim. This file is the composition root of the adapter.
  */
 import os from 'node:os'
 import path from 'node:path'
-import { claudeSurface } from './claude-surface.ts'
+import { claudeSurface, type ClaudeSurface } from './claude-surface.ts'
 import { sessionInbox } from './inbox.ts'
-import { leftDrainsAreBack } from './left-drains.ts'
-import { endQuiet } from './quiet-end.ts'
-import { recordIn } from './turn-events.ts'
-import { waysInto } from './ways.ts'
+import { releaseOrphanedDrains } from './orphaned-drains.ts'
+import { exitAfterFailedStart } from './failed-start-exit.ts'
+import { createModLink, type ModLink } from './mod-link/mod-link.ts'
+import { createModServer } from './mod-link/mod-server.ts'
+import { parseRegistryRecord } from './turn-events.ts'
+import { deliveryPaths } from './delivery-paths.ts'
+import { createViewFeed } from './view-feed.ts'
 import { createWorker } from './worker.ts'
 import { attachShim, type Shim } from '../shim.ts'
 import type { Config } from '../../src/contracts/config.ts'
-import { TurnbellError } from '../../src/contracts/errors.ts'
+import { TurnbellError } from '../../src/contracts/errors/errors.ts'
 import { Identity } from '../../src/contracts/ids.ts'
-import { LIMITS } from '../../src/contracts/limits.ts'
-import { bellPipe, bellPipeFile, releaseLeftPipes } from '../../src/system/bell-pipe.ts'
-import { startHubInBackground } from '../../src/system/background.ts'
-import { cautionAbout } from '../../src/contracts/client-versions.ts'
+import { LIMITS } from '../../src/contracts/limits/limits.ts'
+import { openModSocket, removeOrphanedModSockets } from '../../src/system/ipc/mod-socket.ts'
+import { wakePipe, wakePipeFile, releaseOrphanedPipes } from '../../src/system/ipc/wake-pipe.ts'
+import { startHubInBackground } from '../../src/system/process/background.ts'
+import { versionWarning } from '../../src/contracts/clients/client-versions.ts'
 import { systemClock } from '../../src/system/clock.ts'
-import { loadConfig } from '../../src/system/config.ts'
-import { personaPaths, prepareHome, resolveHome, workerLog, type Home } from '../../src/system/home.ts'
-import { requireHub } from '../../src/system/hub-address.ts'
-import { connectLocally } from '../../src/system/local-socket.ts'
-import { isStopped, processInstance } from '../../src/system/processes.ts'
+import { loadConfig } from '../../src/system/config/config.ts'
+import { personaPaths, prepareHome, resolveHome, workerLog, type Home } from '../../src/system/config/home.ts'
+import { requireHub } from '../../src/system/config/hub-discovery.ts'
+import { connectLocally } from '../../src/system/ipc/unix-socket.ts'
+import { isStopped, processInstance } from '../../src/system/process/process-info.ts'
 import { createIds, systemRandom } from '../../src/system/random.ts'
-import { readOperatorToken } from '../../src/system/secrets.ts'
-import { returnIdleMemory } from '../../src/system/idle-memory.ts'
-import { sessionPlace } from '../../src/system/session-place.ts'
-import { bothLogs, fileLog, stderrLog } from '../../src/system/stderr-log.ts'
+import { readOperatorToken } from '../../src/system/config/secrets.ts'
+import { returnIdleMemory } from '../../src/system/process/idle-memory.ts'
+import { sessionPersona } from '../../src/contracts/clients/session-persona.ts'
+import { bothLogs, fileLog, stderrLog } from '../../src/system/files/json-log.ts'
 import { VERSION } from '../../src/system/version.ts'
-import { watchText } from '../../src/system/watch-text.ts'
-import { createBridge } from '../../src/transports/bridge/bridge.ts'
-import { ownInstructions } from '../../src/transports/bridge/own-instructions.ts'
-import { stdioLines } from '../../src/transports/bridge/stdio-lines.ts'
-import { createStandIn } from '../../src/transports/bridge/stand-in.ts'
-import { createUpstream } from '../../src/transports/bridge/upstream.ts'
-import { TERMINATION_SIGNALS } from '../../src/system/termination.ts'
+import { watchFile } from '../../src/system/files/watch-file.ts'
+import { createBridge } from '../../src/bridge/bridge.ts'
+import { ownInstructions } from '../../src/bridge/own-instructions.ts'
+import { StdioLines } from '../../src/bridge/stdio/stdio-lines.ts'
+import { createHubFallback } from '../../src/bridge/hub/fallback.ts'
+import { createUpstream, type Upstream } from '../../src/bridge/hub/upstream.ts'
+import type { Log } from '../../src/ports/log.ts'
+import type { RpcHandlers } from '../../src/ports/rpc.ts'
+import { TERMINATION_SIGNALS } from '../../src/system/process/termination-signals.ts'
 
 const env = process.env
 const ids = createIds(systemClock, systemRandom)
-const transport = stdioLines(process.stdin, process.stdout)
+const transport = new StdioLines(process.stdin, process.stdout)
 returnIdleMemory()
 const respawned = env['TURNBELL_RESPAWN'] === '1'
-// With the keeper in between, our parent is its shell; the client is that shell's parent.
+// The parent process is the keeper's shell; the client is that shell's parent.
 const host_pid = Number(env['TURNBELL_HOST_PID'] ?? process.ppid)
 
-interface Place {
+interface Session {
   home: Home
   config: Config
   identity: Identity
 }
 
-try {
-  attend(place())
-} catch (error) {
-  // A session that was not started for a persona, or a home that is not in order. A worker that ended
-  // would be a failed hook on every prompt, so it stays and does nothing.
-  stayQuiet(error)
+interface Module {
+  link: ModLink
+  close(): void
 }
 
-function place(): Place {
-  const session = sessionPlace(env)
+try {
+  runWorker(readSession())
+} catch (error) {
+  // The session was not started for a persona, or the home is unusable. If the worker exited, every prompt would
+  // show a failed hook, so it keeps running and does nothing.
+  runIdle(error)
+}
+
+function readSession(): Session {
+  const session = sessionPersona(env)
   const home = resolveHome(env, session.home)
   const config = loadConfig(home.config, env)
   const identity = Identity.safeParse(session.persona)
   if (!identity.success) {
     throw new TurnbellError('config_invalid', {
-      detail: 'This session acts for no persona: TURNBELL_PERSONA names none.',
+      detail: 'TURNBELL_PERSONA names no persona, so this session acts for none.',
       hint: 'Start the client with `turnbell run --persona NAME`, or `turnbell connect` the project.',
     })
   }
@@ -76,49 +87,34 @@ function place(): Place {
   return { home, config, identity: identity.data }
 }
 
-function attend({ home, config, identity }: Place): void {
+function runWorker(here: Session): void {
+  const { home, config, identity } = here
   const bound = { name: 'claude-code', identity, host_pid }
   const log = fileLog(config.log.level, bound, workerLog(home, identity, 'claude-code'))
   const paths = personaPaths(home, config.tenant_id, identity, env)
   log.info({ respawned, client_session: env['CLAUDE_CODE_SESSION_ID'] }, 'worker started')
 
-  // The person who looks after the daemon looks into its log, not into that of a session.
+  // Warnings for the operator are also written to the daemon's log.
   const degraded = bothLogs(log, fileLog('warn', bound, paths.log))
-  const inbox = sessionInbox({
-    socket: env['CLAUDE_CODE_MESSAGING_SOCKET'],
-    token: env['CLAUDE_CODE_MESSAGING_TOKEN'],
-    clock: systemClock,
-    log,
-  })
-  const pipe = bellPipe(bellPipeFile(home.root, host_pid))
-  releaseLeftPipes(home.root)
-
+  const pipe = wakePipe(wakePipeFile(home.root, host_pid))
+  releaseOrphanedPipes(home.root)
+  removeOrphanedModSockets(home.root)
+  const module = openModule(here, log, { surface: () => surface, upstream: () => upstream })
   const surface = claudeSurface({
     session_id: env['CLAUDE_CODE_SESSION_ID'] ?? null,
     instance_id: processInstance(host_pid),
-    ways: waysInto([inbox, pipe], degraded),
+    paths: deliveryPaths([clientInbox(log), pipe], degraded),
+    mod: module.link,
     clock: systemClock,
     log,
     degraded,
     respawned,
-    interrupted: () => worker.interrupted(),
+    onInterrupted: () => worker.interrupted(),
+    drainsReleased: () => worker.drainsReleased(),
     isStopped: () => isStopped(host_pid),
   })
   const session = () => surface.session() ?? `claude-code-${host_pid}`
-  const standIn = createStandIn({
-    ...{ clock: systemClock, log },
-    ...(env['TURNBELL_NO_AUTOSTART'] === '1' ? {} : { startHub: () => startHub(home) }),
-  })
-  const upstream = createUpstream({
-    identity,
-    session_id: session,
-    locate: () => requireHub(home, config),
-    operatorToken: () => readOperatorToken(home),
-    missed: (away_ms, reached) => standIn.missed(away_ms, reached),
-    query: '',
-    version: VERSION,
-    clock: systemClock,
-  })
+  const upstream = hubUpstream(here, session, log)
   const worker = createWorker({
     surface,
     drains: {
@@ -126,12 +122,10 @@ function attend({ home, config, identity }: Place): void {
       release: (signal_ids) => bridge.drains.release(signal_ids),
       settled: () => bridge.drains.settled(),
     },
-    clock: systemClock,
-    respawned,
-    log,
+    ...{ clock: systemClock, respawned, log },
   })
+  const watchRegistry = registryWatch(surface, degraded)
   let shim: Shim | null = null
-
   const bridge = createBridge({
     upstream,
     transport,
@@ -147,43 +141,23 @@ function attend({ home, config, identity }: Place): void {
     },
     answerWritten: (call) => worker.answerWritten(call),
     drainWritten: (call, drain) => worker.drainWritten(call, drain),
+    // An agent without tools cannot drain.
     onToolsListed: watchRegistry,
     onClose: leave,
   })
-
-  let watching = false
-  /** Before the client has its tools a bell would ring an agent that cannot drain. */
-  function watchRegistry(): void {
-    if (watching) return
-    watching = true
-    const directory = env['CLAUDE_CONFIG_DIR'] ?? path.join(os.homedir(), '.claude')
-    let version: string | undefined
-    watchText(path.join(directory, 'sessions', `${host_pid}.json`), (text) => {
-      const record = recordIn(text)
-      if (record === undefined) return
-      surface.registryRead(record)
-      if (record?.version === undefined || record.version === version) return
-      version = record.version
-      const caution = cautionAbout('claude-code', version)
-      if (caution !== null) degraded.warn({ version }, `the client is ${caution.what}`)
-    })
-  }
-  // A client that lives already says no hello to a worker that was replaced.
+  // A running client does not list its tools again for a replaced worker.
   if (respawned) watchRegistry()
 
-  const giveBack = () => bridge.drains.releaseLeft(session())
-  void leftDrainsAreBack(giveBack, { clock: systemClock, log }).then(() => {
-    shim = attachShim({
-      surface,
-      dial: (handlers) => connectLocally(paths.surface_socket, handlers),
-      clock: systemClock,
-      log,
-    })
+  const release = () => bridge.drains.releaseOrphaned(session())
+  void releaseOrphanedDrains(release, { clock: systemClock, log }).then(() => {
+    const dial = (handlers: RpcHandlers) => connectLocally(paths.surface_socket, handlers)
+    shim = attachShim({ surface, dial, clock: systemClock, log })
     surface.open(shim)
   })
 
   function leave(): void {
-    log.info({}, 'the client is gone; worker ends')
+    log.info({}, 'client exited; worker stops')
+    module.close()
     surface.close()
     shim?.close()
     pipe.release()
@@ -193,20 +167,123 @@ function attend({ home, config, identity }: Place): void {
   for (const os_signal of TERMINATION_SIGNALS) process.once(os_signal, leave)
 }
 
-function stayQuiet(error: unknown): void {
+/** Serves the module in the client. If no socket can be opened, hooks do everything. */
+function openModule(
+  { home, config, identity }: Session,
+  log: Log,
+  { surface, upstream }: { surface: () => ClaudeSurface; upstream: () => Upstream },
+): Module {
+  const link = createModLink({
+    version: VERSION,
+    enabled: config.claude_code.module,
+    newEpoch: () => ids.next(),
+    clock: systemClock,
+    log,
+    onAttached(hello) {
+      surface().modAttached(hello)
+      views?.start()
+    },
+    onEvent(event, of) {
+      surface().modEvent(event, of)
+      const is_turn = event.kind === 'turn_started' || event.kind === 'turn_ended'
+      if (is_turn && event.agent === undefined) views?.refresh()
+    },
+    onDropped: () => surface().modDropped(),
+    onLost() {
+      surface().modLost()
+      views?.stop()
+    },
+  })
+  const views = config.claude_code.ui
+    ? createViewFeed({
+        persona: identity,
+        read: (answer_ms) => upstream().teamView(answer_ms),
+        show: (view, arrived) => link.show(view, arrived),
+        clock: systemClock,
+        log,
+      })
+    : null
+  const paths = personaPaths(home, config.tenant_id, identity, env)
+  const opening = openModSocket(createModServer(link, ids, log), { home, paths, client_pid: host_pid })
+  opening.catch((error: unknown) => {
+    log.warn({ err: error }, 'no socket for the module in the client; hooks are used')
+    link.markUnavailable('no socket')
+  })
+  return {
+    link,
+    close() {
+      views?.stop()
+      link.close()
+      opening.then((socket) => socket.close()).catch(() => undefined)
+    },
+  }
+}
+
+function clientInbox(log: Log) {
+  return sessionInbox({
+    socket: env['CLAUDE_CODE_MESSAGING_SOCKET'],
+    token: env['CLAUDE_CODE_MESSAGING_TOKEN'],
+    clock: systemClock,
+    log,
+  })
+}
+
+function hubUpstream({ home, config, identity }: Session, session: () => string, log: Log): Upstream {
+  const hub_fallback = createHubFallback({
+    clock: systemClock,
+    log,
+    ...(env['TURNBELL_NO_AUTOSTART'] === '1' ? {} : { startHub: () => startHub(home) }),
+  })
+  return createUpstream({
+    identity,
+    session_id: session,
+    locate: () => requireHub(home, config),
+    operatorToken: () => readOperatorToken(home),
+    onHubMissing: (away_ms, reached) => hub_fallback.onHubMissing(away_ms, reached),
+    query: '',
+    version: VERSION,
+    clock: systemClock,
+  })
+}
+
+/** Returns a function that passes the client's session registry to the surface; further calls do nothing. */
+function registryWatch(surface: ClaudeSurface, degraded: Log): () => void {
+  let watching = false
+  let version: string | undefined
+
+  function handleText(text: string | null): void {
+    const record = parseRegistryRecord(text)
+    if (record === undefined) return
+    surface.registryRead(record)
+    if (record?.version === undefined || record.version === version) return
+    version = record.version
+    const caution = versionWarning('claude-code', version)
+    if (caution !== null) degraded.warn({ version }, `client is ${caution.what}`)
+  }
+
+  return () => {
+    if (watching) return
+    watching = true
+    const directory = env['CLAUDE_CONFIG_DIR'] ?? path.join(os.homedir(), '.claude')
+    watchFile(path.join(directory, 'sessions', `${host_pid}.json`), handleText)
+  }
+}
+
+function runIdle(error: unknown): void {
   const log = stderrLog('info', { name: 'claude-code' })
   const reason = error instanceof Error ? error : new Error(String(error))
-  log.warn({ err: error }, 'this session has no persona; turnbell stays quiet in it')
-  const { persona, home } = sessionPlace(env)
-  endQuiet({ respawned, persona }, { clock: systemClock, end: () => process.exit(1) })
+  log.warn({ err: error }, 'session has no usable persona; turnbell stays idle')
+  const { persona, home } = sessionPersona(env)
+  exitAfterFailedStart({ respawned, persona }, { clock: systemClock, exit: () => process.exit(1) })
   createBridge({
     upstream: {
       request: (method) =>
         method === 'tools/list' ? Promise.resolve({ tools: [] }) : Promise.reject(reason),
       checkPersona: () => Promise.resolve(),
-      callHere: () => null,
-      // Nothing ever changes, and a stream that ends would be opened again.
+      callInProcess: () => null,
+      // Never resolves, because a stream that ends would be opened again.
       listen: () => new Promise(() => {}),
+      teamView: () => Promise.reject(reason),
       endSession: () => Promise.resolve(),
       close: () => {},
     },
@@ -220,8 +297,8 @@ function stayQuiet(error: unknown): void {
     answer: ({ name }) =>
       Promise.resolve(name === 'turn_event' ? { content: [{ type: 'text', text: '{}' }] } : null),
     onClose() {
-      // The waiter of the session does not know that nobody here rings it.
-      bellPipe(bellPipeFile(resolveHome(env, home).root, host_pid)).release()
+      // Releases the session's waiter, which would otherwise wait for a doorbell that never comes.
+      wakePipe(wakePipeFile(resolveHome(env, home).root, host_pid)).release()
       process.exit(0)
     },
   })

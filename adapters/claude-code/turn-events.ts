@@ -1,12 +1,11 @@
 /**
- * What Claude Code's hooks tell the worker: the arguments of the unlisted tool `turn_event`.
+ * Payloads of Claude Code's hooks: the arguments of the unlisted tool `turn_event`.
  *
- * The client fills the placeholders of hooks.json: everything arrives as text, objects as JSON text,
- * what an event does not have as the empty string. Captured from version 2.1.329, see
- * test/fixtures/claude-code/.
+ * The client fills the placeholders of hooks.json. Every value arrives as text, objects as JSON text, and a
+ * missing value as the empty string. Captured from version 2.1.329, see test/fixtures/claude-code/.
  */
 import * as z from 'zod'
-import { jsonAs, jsonIn } from '../../src/contracts/json.ts'
+import { parseJsonAs, parseJsonOrNull } from '../../src/contracts/validation/json.ts'
 
 const Text = z.string().default('')
 
@@ -16,8 +15,8 @@ export const TurnEvent = z.object({
   /** Set when the event happened inside a subagent. */
   agent_id: Text,
   /**
-   * Names the turn. A prompt that is typed during one bears its name; the turn that it begins afterwards has
-   * another. Empty where the client says none.
+   * Id of the turn. A prompt that is typed during a turn carries the id of that turn; the turn that it starts
+   * later has another id. Empty if the client does not report it.
    */
   prompt_id: Text,
   prompt: Text,
@@ -26,32 +25,32 @@ export const TurnEvent = z.object({
   source: Text,
   reason: Text,
   notification_type: Text,
-  /** A JSON array of what still runs when the main agent stops. */
+  /** JSON array of the tasks that still run when the main agent stops. */
   background_tasks: Text,
 })
 export type TurnEvent = z.infer<typeof TurnEvent>
 
-/** With nothing but these the registry shows a prompt, as `shell`. */
-const LEAVE_A_PROMPT: readonly unknown[] = ['shell', 'monitor']
+/** Types of tasks with which the registry still shows the prompt, as `shell`. */
+const IDLE_TASK_TYPES: readonly unknown[] = ['shell', 'monitor']
 
-/** A stop with a subagent, or what is not known, still at work leaves the session's registry at `busy`. */
+/** Whether tasks of other or unknown types, such as subagents, still run: the registry then stays at `busy`. */
 export function hasBackgroundTasks(event: TurnEvent): boolean {
-  const tasks = jsonIn(event.background_tasks || '[]')
+  const tasks = parseJsonOrNull(event.background_tasks || '[]')
   if (!Array.isArray(tasks)) return false
-  return tasks.some((task: unknown) => !LEAVE_A_PROMPT.includes((task as { type?: unknown } | null)?.type))
+  return tasks.some((task: unknown) => !IDLE_TASK_TYPES.includes((task as { type?: unknown } | null)?.type))
 }
 
-/** The session registry's file `sessions/<pid>.json`: undocumented, the only sign of an interrupt. */
+/** The client's session registry `sessions/<pid>.json`: undocumented, and the only sign of an interrupt. */
 export const RegistryRecord = z.object({
   sessionId: z.string().optional(),
-  /** Of the client. */
+  /** The client's version. */
   version: z.string().optional(),
-  /** `shell` is a prompt with a background shell alive, `waiting` an open dialog. */
+  /** `shell`: at the prompt with a background shell running; `waiting`: a dialog is open. */
   status: z.enum(['idle', 'busy', 'waiting', 'shell']).nullable().catch(null),
 })
 export type RegistryRecord = z.infer<typeof RegistryRecord>
 
-/** What the file says: null where there is none, undefined where it was caught half-written and says nothing yet. */
-export function recordIn(text: string | null): RegistryRecord | null | undefined {
-  return text === null ? null : (jsonAs(RegistryRecord, text) ?? undefined)
+/** Parses the registry file: null if there is no file, undefined if it is only partly written. */
+export function parseRegistryRecord(text: string | null): RegistryRecord | null | undefined {
+  return text === null ? null : (parseJsonAs(RegistryRecord, text) ?? undefined)
 }

@@ -1,61 +1,65 @@
 /**
- * The queue of a thread, as far as our bells stand in it. It outlives this process and the app-server, so
- * before a bell is put there an older one of ours is looked for.
+ * turnbell's doorbells in the queue of a Codex thread. The queue outlives this process and the app-server, so an
+ * older doorbell is looked up before another one is added.
  *
- * A Codex without queues is rung by beginning a turn, which only an idle thread may be: where a person's
- * prompt comes first in that same moment, Codex takes ours for a word into their turn. The queue knows no
- * such race, so it is asked for first, once for each app-server.
+ * A Codex without queues is rung by starting a turn, which is allowed only in an idle thread: if a person's prompt
+ * arrives first, Codex adds the doorbell to their turn. The queue has no such race, so it is tried first, once for
+ * each app-server.
  */
 import { AppServerError, INVALID_REQUEST, type AppServer } from './app-server.ts'
-import { QueueList, ThreadStory } from './protocol.ts'
-import { bellIn, bellName } from './thread-tracker.ts'
+import { QueueList, ThreadHistory } from './protocol.ts'
+import { parseBellName, bellName } from './thread-tracker.ts'
 import * as z from 'zod'
 import type { Doorbell } from '../../src/contracts/doorbell.ts'
 import type { DoorbellId, Identity } from '../../src/contracts/ids.ts'
 import type { Log } from '../../src/ports/log.ts'
 
-/** JSON-RPC 2.0, section 5.1; a method that the app-server knows and does not offer is an invalid request. */
+/** JSON-RPC 2.0, section 5.1. A method that is known and not enabled is an invalid request instead. */
 const METHOD_NOT_FOUND = -32_601
 
 export interface BellQueue {
   add(server: AppServer, threadId: string, doorbell: Doorbell): Promise<void>
-  /** What stands there runs, though a person had paused it. */
+  /** Starts the queue after a person paused it. */
   start(server: AppServer, threadId: string): Promise<void>
-  /** Doorbells of ours that are in the queue. */
-  standing(server: AppServer, threadId: string): Promise<DoorbellId[]>
-  /** Deletes those: their signals have been drained, or another is rung. Returns the deleted ones. */
-  takeBack(server: AppServer, threadId: string): Promise<DoorbellId[]>
-  /** Those among them that a turn has begun with. */
-  seen(server: AppServer, threadId: string, queued: readonly DoorbellId[]): Promise<DoorbellId[]>
-  /** The newest that a turn has begun with. */
+  /** Returns turnbell's doorbells in the queue. */
+  listQueued(server: AppServer, threadId: string): Promise<DoorbellId[]>
+  /** Deletes turnbell's doorbells, because their signals were drained or another one is rung. Returns the deleted ids. */
+  withdraw(server: AppServer, threadId: string): Promise<DoorbellId[]>
+  /** Returns those of the ids with which a turn has begun. */
+  filterSeen(
+    server: AppServer,
+    threadId: string,
+    ownSubmissions: readonly DoorbellId[],
+  ): Promise<DoorbellId[]>
+  /** Returns the newest doorbell with which a turn has begun. */
   lastSeen(server: AppServer, threadId: string): Promise<DoorbellId | null>
 }
 
 export function bellQueue(identity: Identity, log: Log): BellQueue {
-  const without = new WeakSet<AppServer>()
+  const queueless = new WeakSet<AppServer>()
 
   const idsOf = (submissions: { clientUserMessageId: string | null }[]) =>
-    submissions.flatMap(({ clientUserMessageId }) => bellIn(clientUserMessageId, identity) ?? [])
+    submissions.flatMap(({ clientUserMessageId }) => parseBellName(clientUserMessageId, identity) ?? [])
 
-  /** Null where this Codex has no queues. */
+  /** Returns turnbell's queued submissions; null if this Codex has no queues. */
   async function queued(server: AppServer, threadId: string) {
-    if (without.has(server)) return null
+    if (queueless.has(server)) return null
     try {
       const { data } = await server.call('thread/queue/list', { threadId }, QueueList)
-      return data.filter(({ clientUserMessageId }) => bellIn(clientUserMessageId, identity) !== null)
+      return data.filter(({ clientUserMessageId }) => parseBellName(clientUserMessageId, identity) !== null)
     } catch (error) {
       if (!isUnknownMethod(error)) throw error
-      without.add(server)
-      log.warn({}, 'this Codex has no queue for its threads; a bell begins a turn while the thread is idle')
+      queueless.add(server)
+      log.warn({}, 'this Codex has no thread queues; a doorbell starts a turn while the thread is idle')
       return null
     }
   }
 
-  /** Doorbells of ours that turns of the thread have begun with, oldest first. */
-  async function shownIn(server: AppServer, threadId: string): Promise<DoorbellId[]> {
-    const { thread } = await server.call('thread/read', { threadId, includeTurns: true }, ThreadStory)
+  /** Returns turnbell's doorbells with which turns of the thread have begun, oldest first. */
+  async function readReceipts(server: AppServer, threadId: string): Promise<DoorbellId[]> {
+    const { thread } = await server.call('thread/read', { threadId, includeTurns: true }, ThreadHistory)
     return thread.turns.flatMap(({ items }) =>
-      items.flatMap(({ clientId }) => bellIn(clientId, identity) ?? []),
+      items.flatMap(({ clientId }) => parseBellName(clientId, identity) ?? []),
     )
   }
 
@@ -66,30 +70,30 @@ export function bellQueue(identity: Identity, log: Log): BellQueue {
         clientUserMessageId: bellName(identity, doorbell.doorbell_id),
         input: [{ type: 'text', text: doorbell.text, text_elements: [] }],
       }
-      const method = without.has(server) ? 'turn/start' : 'thread/queue/add'
+      const method = queueless.has(server) ? 'turn/start' : 'thread/queue/add'
       await server.call(method, message, z.unknown())
     },
     async start(server, threadId) {
       try {
-        if (!without.has(server)) await server.call('thread/queue/start', { threadId }, z.unknown())
+        if (!queueless.has(server)) await server.call('thread/queue/start', { threadId }, z.unknown())
       } catch (error) {
-        // Nothing stands there any more: it runs already.
+        // The queue is empty because its turn has started.
         if (!(error instanceof AppServerError) || error.code !== INVALID_REQUEST) throw error
       }
     },
-    standing: async (server, threadId) => idsOf((await queued(server, threadId)) ?? []),
-    async takeBack(server, threadId) {
+    listQueued: async (server, threadId) => idsOf((await queued(server, threadId)) ?? []),
+    async withdraw(server, threadId) {
       const standing = (await queued(server, threadId)) ?? []
       for (const { id } of standing) {
         await server.call('thread/queue/delete', { threadId, queuedSubmissionId: id }, z.unknown())
       }
       return idsOf(standing)
     },
-    async seen(server, threadId, bells) {
-      const shown = await shownIn(server, threadId)
-      return bells.filter((doorbell_id) => shown.includes(doorbell_id))
+    async filterSeen(server, threadId, bells) {
+      const seen = await readReceipts(server, threadId)
+      return bells.filter((doorbell_id) => seen.includes(doorbell_id))
     },
-    lastSeen: async (server, threadId) => (await shownIn(server, threadId)).at(-1) ?? null,
+    lastSeen: async (server, threadId) => (await readReceipts(server, threadId)).at(-1) ?? null,
   }
 }
 

@@ -1,37 +1,37 @@
 /**
- * The thread of a persona without a window: begun by the shim itself, and gone on with by every later one, so
- * that the agent remembers what it was told.
+ * The thread of a headless persona: started by the shim and resumed by every later one, so that the agent keeps its
+ * conversation.
  */
 import { AppServerError, INVALID_REQUEST, type AppServer } from './app-server.ts'
 import { ThreadAnswer } from './protocol.ts'
-import { LIMITS } from '../../src/contracts/limits.ts'
+import { LIMITS } from '../../src/contracts/limits/limits.ts'
 import type { Log } from '../../src/ports/log.ts'
 
-export interface ThreadMemory {
+export interface ThreadStore {
   keptThread(): string | null
   keepThread(thread_id: string): void
-  /** Something was said in this thread: it can be gone on with. */
+  /** Records that the thread has a message, so it can be resumed. */
   spokenIn(thread_id: string): void
 }
 
-/** Loads the kept thread into this app-server, or begins one there; subscribes to it either way. */
+/** Loads the kept thread into this app-server or starts a new one, and subscribes to it. */
 export async function ensureThread(
   server: AppServer,
-  { memory, directory, log }: { memory: ThreadMemory; directory: string; log: Log },
+  { store, directory, log }: { store: ThreadStore; directory: string; log: Log },
 ): Promise<void> {
-  const kept = memory.keptThread()
-  if (kept !== null && (await resumes(server, kept, { memory, log }))) return
-  // As a person's own: that is what it is to whoever joins.
-  const begin = { cwd: directory, threadSource: 'user' }
-  const { thread } = await server.call('thread/start', begin, ThreadAnswer, LIMITS.codex_start_ms)
-  log.info({ thread_id: thread.id, directory }, 'began a thread')
-  memory.keepThread(thread.id)
+  const kept = store.keptThread()
+  if (kept !== null && (await resumeKept(server, kept, { memory: store, log }))) return
+  // `user`, because a person who joins sees it as a thread of their own.
+  const params = { cwd: directory, threadSource: 'user' }
+  const { thread } = await server.call('thread/start', params, ThreadAnswer, LIMITS.codex_start_ms)
+  log.info({ thread_id: thread.id, directory }, 'thread started')
+  store.keepThread(thread.id)
 }
 
-async function resumes(
+async function resumeKept(
   server: AppServer,
   threadId: string,
-  { memory, log }: { memory: ThreadMemory; log: Log },
+  { memory, log }: { memory: ThreadStore; log: Log },
 ): Promise<boolean> {
   try {
     await server.call('thread/resume', { threadId, excludeTurns: true }, ThreadAnswer)
@@ -39,9 +39,9 @@ async function resumes(
     return true
   } catch (error) {
     const refused = error instanceof AppServerError && error.code === INVALID_REQUEST
-    // One that cannot answer now, or that another process works in, is there: a second thread would be a second agent.
+    // The thread exists if the server cannot answer now or another process writes to it. A second one would be a second agent.
     if (!refused || /active writer/.test(error.message)) throw error
-    log.info({ err: error, thread_id: threadId }, 'the kept thread is gone; another is begun')
+    log.info({ err: error, thread_id: threadId }, 'kept thread no longer exists; starting another')
     return false
   }
 }

@@ -1,14 +1,14 @@
-/** The connection to one app-server: asked for once, or kept for ever. */
+/** The connection to one app-server: dialled once, or kept open with redials. */
 import type { AppServer } from './app-server.ts'
-import { LIMITS } from '../../src/contracts/limits.ts'
+import { LIMITS } from '../../src/contracts/limits/limits.ts'
 import type { Clock, Timer } from '../../src/ports/clock.ts'
 import type { Log } from '../../src/ports/log.ts'
 
 export interface Link {
-  /** Dials where nothing is connected. Resolves when that succeeded or failed. */
-  once(): Promise<void>
-  /** From now on dials again whenever the connection is lost, ever more slowly while nobody listens. */
-  forever(): void
+  /** Dials if not connected. Resolves when the attempt has succeeded or failed. */
+  connectOnce(): Promise<void>
+  /** From now on redials whenever the connection is lost, with backoff while no server listens. */
+  keepConnected(): void
   close(): void
 }
 
@@ -20,78 +20,79 @@ export interface LinkDeps {
   log: Log
 }
 
-export function lastingLink({ dial, onConnected, onClosed, clock, log }: LinkDeps): Link {
+export function createLink({ dial, onConnected, onClosed, clock, log }: LinkDeps): Link {
   let connected: AppServer | null = null
   let dialling: Promise<void> | null = null
-  let retry: Timer | null = null
-  let lasting = false
+  let redial_timer: Timer | null = null
+  let keeps_connecting = false
   let closed = false
   let dial_ms: number = LIMITS.codex_dial_ms
-  /** Reasons that were said since it was last connected. */
-  const said = new Set<string>()
+  /** Failures logged after the last successful connection. */
+  const logged_reasons = new Set<string>()
 
   async function attempt(): Promise<void> {
     const dialled: { server: AppServer | null; gone: boolean } = { server: null, gone: false }
     try {
       const server = await dial(() => {
         dialled.gone = true
-        // Before it is known, its end is a dial that failed.
+        // A connection that closes before it is used counts as a failed attempt.
         if (dialled.server === null || connected !== dialled.server) return
         connected = null
         onClosed()
-        if (lasting) again()
+        if (keeps_connecting) redialLater()
       })
       if (closed) return server.close()
-      if (dialled.gone) throw new Error('the app-server went away before it was used')
+      if (dialled.gone) throw new Error('the app-server closed the connection before it was used')
       dialled.server = connected = server
       dial_ms = LIMITS.codex_dial_ms
-      said.clear()
+      logged_reasons.clear()
       onConnected(server)
     } catch (error) {
-      explain(error)
-      if (lasting) again()
+      logFailure(error)
+      if (keeps_connecting) redialLater()
     }
   }
 
-  /** One that was started a moment ago does not listen yet, and a shared one need not be there at all. */
-  function explain(error: unknown): void {
+  /** Logs a failed attempt. Early ones are expected: a new server does not listen yet, and a shared one may not exist. */
+  function logFailure(error: unknown): void {
     const reason = String(error)
     const early = dial_ms < LIMITS.shim_reconnect_max_ms
-    if (!lasting || early || said.has(reason)) return log.debug({ err: error }, 'no app-server yet')
-    said.add(reason)
-    log.warn({ err: error }, 'no app-server yet; it is tried again and again')
+    if (!keeps_connecting || early || logged_reasons.has(reason))
+      return log.debug({ err: error }, 'app-server not reachable')
+    logged_reasons.add(reason)
+    log.warn({ err: error }, 'app-server not reachable; retrying')
   }
 
-  function again(): void {
-    if (closed || retry !== null) return
-    retry = clock.after(dial_ms, () => void once())
+  function redialLater(): void {
+    if (closed || redial_timer !== null) return
+    redial_timer = clock.after(dial_ms, () => void once())
     dial_ms = Math.min(dial_ms * 2, LIMITS.shim_reconnect_max_ms)
   }
 
-  function giveUpWaiting(): void {
-    retry?.cancel()
-    retry = null
+  function cancelRedial(): void {
+    redial_timer?.cancel()
+    redial_timer = null
   }
 
   function once(): Promise<void> {
     if (connected !== null || closed) return Promise.resolve()
-    // Whoever asks dials now: the try that was due is this one.
-    giveUpWaiting()
+    // This attempt replaces the scheduled one.
+    cancelRedial()
     dialling ??= attempt().finally(() => (dialling = null))
     return dialling
   }
 
   return {
-    once,
-    forever() {
-      if (lasting) return
-      lasting = true
-      // An attempt that is under way goes on by itself.
+    connectOnce: once,
+    keepConnected() {
+      if (keeps_connecting) return
+      keeps_connecting = true
+      // An attempt in progress redials by itself.
       if (dialling === null) void once()
     },
     close() {
       closed = true
-      giveUpWaiting()
+      cancelRedial()
       connected?.close()
     },
   }

@@ -1,160 +1,220 @@
 /**
- * The shim of the `codex` surface, started and supervised by the persona's daemon: follows the thread that
- * acts for the persona, and rings by its queue. It owns an app-server for whoever joins one, which is started
- * when somebody does, or for a persona without a window at once.
+ * The shim of the `codex` surface, started and supervised by the persona's daemon. It follows the thread that acts
+ * for the persona and rings through its queue. It also owns an app-server, which is started when a person joins, or
+ * at once for a headless persona.
  */
 import os from 'node:os'
 import path from 'node:path'
 import { connectAppServer, type AppServer, type AppServerHandlers } from './app-server.ts'
-import { answersFor } from './approvals.ts'
-import { codexSurface } from './codex-surface.ts'
-import { ensureThread, type ThreadMemory } from './kept-thread.ts'
-import { lastingLink, type Link } from './link.ts'
+import { approvalAnswers } from './approvals.ts'
+import { codexSurface, type CodexSurface } from './codex-surface.ts'
+import { ensureThread, type ThreadStore } from './kept-thread.ts'
+import { createLink, type Link, type LinkDeps } from './link.ts'
 import { appServerArguments, appServerEnvironment } from './own-server.ts'
 import type { Notification } from './protocol.ts'
-import type { Place } from './thread-search.ts'
-import { serverRest } from '../server-rest.ts'
-import { shimProcess, type ShimParts } from '../shim-process.ts'
-import { SESSION_START } from '../../src/contracts/hook.ts'
-import { cautionAbout } from '../../src/contracts/client-versions.ts'
-import { clientProgram, withoutOuterSession } from '../../src/system/clients.ts'
+import type { ServerKind } from './thread-search.ts'
+import { restartBackoff } from '../restart-backoff.ts'
+import { runShim, type ShimParts } from '../shim-process.ts'
+import { SESSION_START } from '../../src/contracts/spool/hook.ts'
+import { versionWarning } from '../../src/contracts/clients/client-versions.ts'
+import { clientProgram, withoutOuterSession } from '../../src/system/clients/client-discovery.ts'
 import { systemClock } from '../../src/system/clock.ts'
-import { nodeProgram } from '../../src/system/node-program.ts'
-import { codexPlace } from '../../src/system/codex-place.ts'
-import { sharedInstance, sharedSocket } from '../../src/system/codex-shared-server.ts'
-import { codexWindows } from '../../src/system/codex-windows.ts'
-import { workerLog } from '../../src/system/home.ts'
-import { joined } from '../../src/system/joined.ts'
-import { lastingProcess, type LastingProcess, type NotedProcess } from '../../src/system/lasting-process.ts'
-import { isGone } from '../../src/system/processes.ts'
-import { shellWord } from '../../src/system/shell-word.ts'
-import { serverWish } from '../../src/system/server-wish.ts'
-import { workingDirectory, type ShimPlace } from '../../src/system/shim-place.ts'
+import { nodeProgram } from '../../src/system/process/node-program.ts'
+import { codexRunFiles, type CodexRunFiles } from '../../src/system/clients/codex-run-files.ts'
+import { sharedInstance, sharedSocket } from '../../src/system/clients/codex-shared-server.ts'
+import { codexWindows } from '../../src/system/clients/codex-windows.ts'
+import { workerLog } from '../../src/system/config/home.ts'
+import { attachedUsers } from '../../src/system/clients/attached-users.ts'
+import {
+  detachedProcess,
+  type DetachedProcess,
+  type IdentifiedProcess,
+} from '../../src/system/process/detached-process.ts'
+import { isGone } from '../../src/system/process/process-info.ts'
+import { shellWord } from '../../src/system/process/shell-word.ts'
+import { serverRequest } from '../../src/system/clients/server-request.ts'
+import { workingDirectory, type ShimEnvironment } from '../../src/system/clients/shim-environment.ts'
+import type { Log } from '../../src/ports/log.ts'
 import { VERSION } from '../../src/system/version.ts'
 
-function begin(here: ShimPlace): ShimParts {
+function createParts(here: ShimEnvironment): ShimParts {
   const { identity, settings, paths, log } = here
   const directory = settings?.headless === true ? workingDirectory(here) : null
-  const place = codexPlace(paths.run_dir)
-  const persons = joined(paths.run_dir, 'codex')
-  const windowless = {
-    keptThread: () => place.keptThread(),
-    boundThread: () => surface.bound(),
-    untilAlone: () => persons.untilAlone(),
-  }
-  const answer = answersFor(windowless, { permissions: settings?.permissions ?? 'reject', log })
-  const wish = serverWish(paths.run_dir, 'codex')
-  /** A client works at the app-server, or is about to join it. */
-  const isUsed = () => persons.isJoined() || wish.stands()
+  const run_files = codexRunFiles(paths.run_dir)
+  const people = attachedUsers(paths.run_dir, 'codex')
+  const wish = serverRequest(paths.run_dir, 'codex')
+  /** A client is attached to the app-server or about to join it. */
+  const isUsed = () => people.isAttached() || wish.isActive()
   const sharedWindows = codexWindows(path.resolve(codexHome()))
-  // Where there is no Codex, that is said at once.
-  const own: NotedProcess = ownProcess(here)
-  const memory: ThreadMemory = {
-    ...place,
-    // Only `turnbell run` misses it: no reason for a disk that is full to stop anything here.
-    spokenIn(thread_id) {
-      try {
-        place.spokenIn(thread_id)
-      } catch (error) {
-        log.warn({ err: error, thread_id }, 'that the thread can be joined was not written down')
-      }
-    },
-  }
+  // Created here, so that a missing Codex is reported at once.
+  const own_server = ownServer(here)
+  const own_process = own_server.process
 
   const surface = codexSurface({
-    ...{ identity, clock: systemClock, log, reach },
+    identity,
+    clock: systemClock,
+    log,
+    reach,
     alive: (client) => !isGone(client),
-    instanceId: (at) => (at === 'own' ? own.instanceId() : sharedInstance(codexHome())),
+    instanceId: (at) => (at === 'own' ? own_process.instanceId() : sharedInstance(codexHome())),
     ...(directory === null
       ? {
-          hasWindow: (at, look) => (at === 'own' ? persons.isJoined() : sharedWindows.isOpen(look === 'now')),
+          hasWindow: (at, look) =>
+            at === 'own' ? people.isAttached() : sharedWindows.isOpen(look === 'now'),
         }
-      : { persons }),
+      : { people }),
   })
-  const links: Record<Place, Link> = {
-    own: linkTo('own', paths.codex_socket),
-    shared: linkTo('shared', sharedSocket(codexHome())),
+  const headless = {
+    keptThread: () => run_files.keptThread(),
+    boundThread: () => surface.bound(),
+    untilAlone: () => people.untilDetached(),
   }
-  function reach(to: Place): Promise<void> {
-    if (to === 'own') links.own.forever()
-    return links[to].once()
+  const answer = approvalAnswers(headless, { permissions: settings?.permissions ?? 'reject', log })
+  const ends: LinkEnds = {
+    here,
+    surface,
+    own_server,
+    store: threadStore(run_files, log),
+    agent: directory === null ? null : { directory, answer },
   }
-
-  let spoken_in: string | null = null
-  /** What was said is written down by then: from now on the thread can be joined. */
-  function heard({ method, params }: Notification): void {
-    if (method !== 'item/started' || params.threadId === spoken_in) return
-    memory.spokenIn(params.threadId)
-    spoken_in = params.threadId
-  }
-
-  function linkTo(at: Place, socket: string): Link {
-    const how = { version: VERSION, clock: systemClock, log }
-    const handlers = {
-      onNotification(notification) {
-        surface.notified(notification, at)
-        if (at === 'own') heard(notification)
-      },
-      ...(at === 'own' && directory !== null ? { answer } : {}),
-    } satisfies Partial<AppServerHandlers>
-    return lastingLink({
-      async dial(onClose) {
-        if (at === 'own') startOwn()
-        const server = await connectAppServer(socket, how, { ...handlers, onClose })
-        if (at === 'shared' || directory === null) return server
-        return ensureThread(server, { memory, directory, log }).then(
-          () => server,
-          (error: unknown) => {
-            server.close()
-            throw error
-          },
-        )
-      },
-      onConnected(server) {
-        tellVersion(here, at, server)
-        void surface.connected(server, at)
-      },
-      onClosed: () => surface.disconnected(at),
-      clock: systemClock,
-      log,
-    })
+  const links: Record<ServerKind, Link> = { own: ownLink(ends), shared: sharedLink(ends) }
+  function reach(to: ServerKind): Promise<void> {
+    if (to === 'own') links.own.keepConnected()
+    return links[to].connectOnce()
   }
 
-  const rest = serverRest(systemClock)
-  let started = false
-  function startOwn(): void {
-    if (own.alive() || !rest.isOver()) return
-    // Looked up anew: an upgrade may have moved it.
-    ownProcess(here).ensure()
-    const rest_ms = rest.started()
-    if (started)
-      log.warn({ output: outputOf(here), rest_ms }, 'the app-server has ended and is started again')
-    started = true
-  }
-
-  // One that a window still needs was left running by the daemon before, or is started again for it.
-  if (directory !== null || own.alive() || persons.isJoined()) links.own.forever()
-  wish.onAsked(() => {
-    rest.forget()
-    links.own.forever()
+  // An app-server with attached windows may still run from the previous daemon, or has to be restarted.
+  if (directory !== null || own_process.alive() || people.isAttached()) links.own.keepConnected()
+  wish.onRequest(() => {
+    own_server.resetBackoff()
+    links.own.keepConnected()
   })
-  place.follow((news) => void surface.told(news))
+  run_files.follow((news) => void surface.handleNews(news))
 
   return {
     surface,
     stop() {
       for (const link of Object.values(links)) link.close()
-      // The last client that leaves ends it, or the next daemon goes on with it.
-      if (isUsed()) log.info({ clients: persons.pids() }, 'the app-server keeps running for its clients')
-      else own.stop()
+      // The last client that leaves stops it, or the next daemon takes it over.
+      if (isUsed()) log.info({ clients: people.pids() }, 'app-server kept running for its clients')
+      else own_process.stop()
     },
   }
 }
 
-const codexHome = () => process.env['CODEX_HOME'] || path.join(os.homedir(), '.codex')
-const outputOf = ({ home, identity }: ShimPlace) => workerLog(home, identity, 'codex')
+function threadStore(run_files: CodexRunFiles, log: Log): ThreadStore {
+  return {
+    ...run_files,
+    // A failed write is only logged, because only `turnbell run` reads the mark.
+    spokenIn(thread_id) {
+      try {
+        run_files.markUsed(thread_id)
+      } catch (error) {
+        log.warn({ err: error, thread_id }, 'thread could not be marked as joinable')
+      }
+    },
+  }
+}
 
-function ownProcess(here: ShimPlace): LastingProcess {
+/** What a connection to an app-server needs. */
+interface LinkEnds {
+  here: ShimEnvironment
+  surface: CodexSurface
+  own_server: OwnServer
+  store: ThreadStore
+  /** The headless agent; null if the persona has none. */
+  agent: { directory: string; answer: NonNullable<AppServerHandlers['answer']> } | null
+}
+
+/** The connection to the persona's own app-server, which it starts. */
+function ownLink(ends: LinkEnds): Link {
+  const { here, surface, own_server, store, agent } = ends
+  let resumable_thread: string | null = null
+  /** Marks a thread as joinable with its first item, which Codex has then written to disk. */
+  function noteFirstItem({ method, params }: Notification): void {
+    if (method !== 'item/started' || params.threadId === resumable_thread) return
+    store.spokenIn(params.threadId)
+    resumable_thread = params.threadId
+  }
+
+  async function dial(onClose: () => void): Promise<AppServer> {
+    own_server.ensure()
+    const server = await connectAppServer(here.paths.codex_socket, clientOptions(here), {
+      onNotification(notification) {
+        surface.handleNotification(notification, 'own')
+        noteFirstItem(notification)
+      },
+      onClose,
+      ...(agent === null ? {} : { answer: agent.answer }),
+    })
+    if (agent === null) return server
+    try {
+      await ensureThread(server, { store, directory: agent.directory, log: here.log })
+      return server
+    } catch (error) {
+      server.close()
+      throw error
+    }
+  }
+
+  return linkTo('own', dial, ends)
+}
+
+/** The connection to the app-server that every plain `codex` of this user shares. */
+function sharedLink(ends: LinkEnds): Link {
+  const { here, surface } = ends
+  const dial = (onClose: () => void) =>
+    connectAppServer(sharedSocket(codexHome()), clientOptions(here), {
+      onNotification: (notification) => surface.handleNotification(notification, 'shared'),
+      onClose,
+    })
+  return linkTo('shared', dial, ends)
+}
+
+function linkTo(at: ServerKind, dial: LinkDeps['dial'], { here, surface }: LinkEnds): Link {
+  return createLink({
+    dial,
+    onConnected(server) {
+      logVersion(here, at, server)
+      void surface.connected(server, at)
+    },
+    onClosed: () => surface.disconnected(at),
+    clock: systemClock,
+    log: here.log,
+  })
+}
+
+const clientOptions = ({ log }: ShimEnvironment) => ({ version: VERSION, clock: systemClock, log })
+
+interface OwnServer {
+  process: IdentifiedProcess
+  /** Starts the app-server, with backoff, unless it runs. */
+  ensure(): void
+  resetBackoff(): void
+}
+
+function ownServer(here: ShimEnvironment): OwnServer {
+  const process = ownProcess(here)
+  const backoff = restartBackoff(systemClock)
+  let started = false
+  return {
+    process,
+    ensure() {
+      if (process.alive() || !backoff.isReady()) return
+      // Looked up again, because an upgrade may have moved the program.
+      ownProcess(here).ensure()
+      const delay_ms = backoff.started()
+      if (started) here.log.warn({ output: outputOf(here), delay_ms }, 'app-server exited and was restarted')
+      started = true
+    },
+    resetBackoff: () => backoff.reset(),
+  }
+}
+
+const codexHome = () => process.env['CODEX_HOME'] || path.join(os.homedir(), '.codex')
+const outputOf = ({ home, identity }: ShimEnvironment) => workerLog(home, identity, 'codex')
+
+function ownProcess(here: ShimEnvironment): DetachedProcess {
   const { home, config, identity, paths } = here
   const bin = path.join(import.meta.dirname, '..', '..', 'turnbell.cjs')
   const named = ['--client', 'codex', '--persona', identity, '--home', home.root]
@@ -168,7 +228,7 @@ function ownProcess(here: ShimPlace): LastingProcess {
     session_hook: hook.map(shellWord).join(' '),
     autostart: process.env['TURNBELL_NO_AUTOSTART'] !== '1',
   }
-  return lastingProcess({
+  return detachedProcess({
     program: clientProgram('codex', { home, config, env: process.env }),
     args: appServerArguments(paths.codex_socket, settings),
     env: appServerEnvironment(withoutOuterSession(process.env), settings),
@@ -177,11 +237,11 @@ function ownProcess(here: ShimPlace): LastingProcess {
   })
 }
 
-function tellVersion({ log }: ShimPlace, place: Place, { user_agent }: AppServer): void {
+function logVersion({ log }: ShimEnvironment, server_kind: ServerKind, { user_agent }: AppServer): void {
   const version = /\d+\.\d+\.\d+/.exec(user_agent)?.[0] ?? null
-  log.info({ place, version }, 'attached to an app-server')
-  const caution = version === null ? null : cautionAbout('codex', version)
+  log.info({ server_kind, version }, 'attached to app-server')
+  const caution = version === null ? null : versionWarning('codex', version)
   if (caution !== null) log.warn({ version }, `this Codex is ${caution.what}`)
 }
 
-shimProcess('codex-shim', begin)
+runShim('codex-shim', createParts)

@@ -1,7 +1,7 @@
-/** The app-server that the persona owns, with turnbell's MCP server in every thread. */
-import { OWN_SERVER_PERSONA } from '../../src/contracts/codex-environment.ts'
-import { DRAIN_TOOL } from '../../src/contracts/drain.ts'
-import { LIMITS } from '../../src/contracts/limits.ts'
+/** Arguments and environment of the persona's own app-server, with turnbell's MCP server in every thread. */
+import { OWN_SERVER_PERSONA } from '../../src/contracts/clients/codex.ts'
+import { DRAIN_TOOL } from '../../src/contracts/drain-calls.ts'
+import { LIMITS } from '../../src/contracts/limits/limits.ts'
 import { sessionHookArguments } from './session-hook.ts'
 
 export interface OwnServerSettings {
@@ -15,11 +15,11 @@ export interface OwnServerSettings {
   session_hook: string
 }
 
-/** The person's own configuration is not touched. */
+/** Returns the arguments of the app-server. The person's own configuration files are not changed. */
 export function appServerArguments(socket: string, settings: OwnServerSettings): string[] {
   const { identity, home, node, bin, autostart, session_hook } = settings
   const args = [bin, 'mcp', '--client', 'codex', '--persona', identity, '--home', home]
-  // Codex gives its servers next to nothing of its environment, so what matters is said in words.
+  // Passed as an argument, because Codex gives its MCP servers almost none of its environment.
   if (!autostart) args.push('--no-autostart')
   const server = {
     command: node,
@@ -28,17 +28,17 @@ export function appServerArguments(socket: string, settings: OwnServerSettings):
     'tools.signals.approval_mode': 'approve',
   }
   // JSON is TOML for strings and lists of them.
-  const words = Object.entries(server).flatMap(([key, value]) => [
+  const config_args = Object.entries(server).flatMap(([key, value]) => [
     '-c',
     `mcp_servers.turnbell.${key}=${JSON.stringify(value)}`,
   ])
-  // A plain `codex` that an agent starts would hand it on to the app-server that all terminals share.
-  words.push('-c', `shell_environment_policy.set.${OWN_SERVER_PERSONA}=""`)
-  words.push(...sessionHookArguments(session_hook, LIMITS.hook_timeout_ms / 1000))
-  return ['app-server', ...words, '--listen', `unix://${socket}`]
+  // Otherwise a plain `codex` started by an agent would pass it to the app-server that all terminals share.
+  config_args.push('-c', `shell_environment_policy.set.${OWN_SERVER_PERSONA}=""`)
+  config_args.push(...sessionHookArguments(session_hook, LIMITS.hook_timeout_ms / 1000))
+  return ['app-server', ...config_args, '--listen', `unix://${socket}`]
 }
 
-/** Its hooks inherit this, and so know whose threads they are called for. */
+/** Returns the environment of the app-server. Its hooks inherit it and read the persona from it. */
 export function appServerEnvironment(
   outer: NodeJS.ProcessEnv,
   { identity, home }: { identity: string; home: string },

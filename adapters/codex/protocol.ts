@@ -1,25 +1,25 @@
 /**
- * What a doorbell needs of the Codex app-server's protocol, as version 0.169 speaks it: JSON-RPC without
- * the `jsonrpc` member, one message a WebSocket frame. Source: `codex app-server generate-json-schema
- * --experimental`. Whatever is not read here may change.
+ * The used part of the Codex app-server's protocol, version 0.169: JSON-RPC without the `jsonrpc` member, one
+ * message per WebSocket frame. Source: `codex app-server generate-json-schema --experimental`. Fields that are not
+ * listed here may change.
  */
 import * as z from 'zod'
-import { isDrain } from '../../src/contracts/drain.ts'
+import { isDrain } from '../../src/contracts/drain-calls.ts'
 
-/** `active` is a running turn, or one that waits for an approval. */
+/** `active`: a turn runs or waits for an approval. */
 const ThreadStatus = z.looseObject({
   type: z.enum(['idle', 'active', 'systemError', 'notLoaded']).or(z.string()),
 })
 
 export const Thread = z.looseObject({
   id: z.string(),
-  /** Helpers of the client, which writes a title for every turn with one. */
+  /** Helper thread of the client, which uses one to write a title for every turn. */
   ephemeral: z.boolean(),
-  /** `user` for what a person began. */
+  /** `user` for a thread that a person started. */
   threadSource: z.string().nullable(),
-  /** Set for a subagent's. */
+  /** Set for a subagent's thread. */
   parentThreadId: z.string().nullable(),
-  /** What began it: `exec` is a single command. */
+  /** What started it; `exec` is a single command. */
   source: z.unknown().optional(),
   status: ThreadStatus.optional(),
   /** Seconds since 1970. */
@@ -30,7 +30,7 @@ export type Thread = z.infer<typeof Thread>
 const turn = z.looseObject({ id: z.string(), status: z.string() })
 const item = z.looseObject({
   type: z.string(),
-  /** Of a userMessage: what the one who sent it called it. */
+  /** Of a userMessage: the id that its sender gave it. */
   clientId: z.string().nullish(),
   /** Of an mcpToolCall. */
   tool: z.string().optional(),
@@ -38,7 +38,7 @@ const item = z.looseObject({
   status: z.string().optional(),
 })
 
-/** The notifications that move the shim; every other is left unread. */
+/** The notifications that the shim uses; all others are ignored. */
 export const Notification = z.discriminatedUnion('method', [
   z.looseObject({ method: z.literal('thread/started'), params: z.looseObject({ thread: Thread }) }),
   z.looseObject({
@@ -46,7 +46,7 @@ export const Notification = z.discriminatedUnion('method', [
     params: z.looseObject({ threadId: z.string(), status: ThreadStatus }),
   }),
   z.looseObject({ method: z.literal('thread/closed'), params: z.looseObject({ threadId: z.string() }) }),
-  // Sent to every client whenever one of them opens a thread again by `thread/resume`.
+  // Sent to every client when one of them reopens a thread with `thread/resume`.
   z.looseObject({
     method: z.literal('thread/goal/cleared'),
     params: z.looseObject({ threadId: z.string() }),
@@ -74,13 +74,13 @@ export const Notification = z.discriminatedUnion('method', [
 ])
 export type Notification = z.infer<typeof Notification>
 
-/** What the app-server asks of its clients. */
+/** A request of the app-server to its clients. */
 export const ServerRequest = z.looseObject({
   id: z.union([z.number(), z.string()]),
   method: z.string(),
   params: z.looseObject({
     threadId: z.string(),
-    /** Of an approval that would widen what the thread may do. */
+    /** The permissions that an approval would add to the thread. */
     permissions: z.unknown().optional(),
     _meta: z.looseObject({ codex_approval_kind: z.string().optional() }).nullish(),
   }),
@@ -89,21 +89,21 @@ export type ServerRequest = z.infer<typeof ServerRequest>
 
 export const ThreadAnswer = z.looseObject({ thread: Thread })
 export type ThreadAnswer = z.infer<typeof ThreadAnswer>
-/** What was said in a thread, as far as it matters who said it. */
-export const ThreadStory = z.looseObject({
+/** The items of a thread's turns. */
+export const ThreadHistory = z.looseObject({
   thread: z.looseObject({ turns: z.array(z.looseObject({ items: z.array(item) })) }),
 })
 export const LoadedThreads = z.looseObject({ data: z.array(z.string()) })
 export const QueuedSubmission = z.looseObject({ id: z.string(), clientUserMessageId: z.string().nullable() })
 export const QueueList = z.looseObject({ data: z.array(QueuedSubmission) })
 
-/** It is about this thread, and not its beginning. */
-export function isOf(thread_id: string | null, { method, params }: Notification): boolean {
+/** Whether the notification is about this thread and is not its start. */
+export function concernsThread(thread_id: string | null, { method, params }: Notification): boolean {
   return method !== 'thread/started' && params.threadId === thread_id
 }
 
-/** A drain has ended. One that failed has taken nothing. */
-export function hasDrained({ method, params }: Notification): boolean {
+/** Whether a drain has completed. A failed drain has taken no signals. */
+export function isDrainCompleted({ method, params }: Notification): boolean {
   if (method !== 'item/completed') return false
   const { type, tool = '', arguments: args, status } = params.item
   return type === 'mcpToolCall' && isDrain(tool, args) && status !== 'failed'

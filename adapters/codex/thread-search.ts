@@ -1,90 +1,93 @@
-/** Looks for the thread that is to be rung, on every app-server there is. */
-import { AppServerError, INVALID_REQUEST, mayPass, type AppServer } from './app-server.ts'
+/** Searches the thread to ring on all app-servers. */
+import { AppServerError, INVALID_REQUEST, isTemporary, type AppServer } from './app-server.ts'
 import { LoadedThreads, ThreadAnswer, type Thread } from './protocol.ts'
-import { candidates, isPersons, type ToldThread, type ToldThreads } from './thread-choice.ts'
-import type { ClientProcess } from '../../src/contracts/codex.ts'
+import { candidates, isUserThread, type ReportedThread, type ReportedThreads } from './thread-choice.ts'
+import type { ClientProcess } from '../../src/contracts/clients/codex.ts'
 import type { Log } from '../../src/ports/log.ts'
 
-/** The persona's own app-server, or the one that every plain `codex` of this user shares. */
-export type Place = 'own' | 'shared'
+/** `own`: the persona's own app-server; `shared`: the one that every plain `codex` of this user shares. */
+export type ServerKind = 'own' | 'shared'
 
-export type Found =
-  | { kind: 'live'; thread: Thread; place: Place }
-  | { kind: 'queue'; thread: ToldThread; place: Place }
+export type FoundThread =
+  | { kind: 'live'; thread: Thread; server_kind: ServerKind }
+  | { kind: 'queue'; thread: ReportedThread; server_kind: ServerKind }
 
-export interface SearchPlaces {
-  servers: Record<Place, AppServer | null>
-  /** Connects where that was not tried yet, and resolves once `servers` has it or it failed. */
-  reach: (place: Place) => Promise<void>
+export interface SearchDeps {
+  servers: Record<ServerKind, AppServer | null>
+  /** Connects if that was not tried yet. Resolves when `servers` contains the server or the attempt has failed. */
+  reach: (server_kind: ServerKind) => Promise<void>
   alive: (client: ClientProcess) => boolean
   log: Log
 }
 
 /**
- * The newest that can be reached, by its app-server or at least by its queue. Rejects where an app-server did not
- * answer, and nothing else was found.
+ * Returns the newest thread that can be reached, through its app-server or at least through its queue. Rejects if an
+ * app-server did not answer and no thread was found.
  */
-export async function searchThread(places: SearchPlaces, threads: ToldThreads): Promise<Found | null> {
-  const { held, unread } = await threadsOn(places.servers.own)
-  const failed = [...unread]
+export async function searchThread(deps: SearchDeps, threads: ReportedThreads): Promise<FoundThread | null> {
+  const { held, unread: errors } = await loadedThreads(deps.servers.own)
+  const failed = [...errors]
   for (const thread_id of candidates(threads, held)) {
     const own = held.find(({ id }) => id === thread_id)
-    if (own !== undefined) return { kind: 'live', thread: own, place: 'own' }
-    const known = threads.get(thread_id)
-    if (known === undefined) continue
+    if (own !== undefined) return { kind: 'live', thread: own, server_kind: 'own' }
+    const reported = threads.get(thread_id)
+    if (reported === undefined) continue
     try {
-      const found = await elsewhere(places, known)
+      const found = await findElsewhere(deps, reported)
       if (found !== null) return found
     } catch (error) {
-      places.log.debug({ err: error, thread_id }, 'the thread could not be looked at')
-      if (mayPass(error)) failed.push(error)
+      deps.log.debug({ err: error, thread_id }, 'thread could not be read')
+      if (isTemporary(error)) failed.push(error)
     }
   }
   if (failed.length > 0) throw failed[0]
   return null
 }
 
-/** Null for one that nobody holds any more. */
-async function elsewhere(
-  { servers, reach, alive, log }: SearchPlaces,
-  thread: ToldThread,
-): Promise<Found | null> {
+/** Finds a thread that the own app-server has not loaded; null if no process holds it. */
+async function findElsewhere(
+  { servers, reach, alive, log }: SearchDeps,
+  thread: ReportedThread,
+): Promise<FoundThread | null> {
   if (servers.shared === null) await reach('shared')
-  const { held, unread } = await threadsOn(servers.shared, thread.thread_id)
-  const shared = held.find(isPersons)
-  if (shared !== undefined) return { kind: 'live', thread: shared, place: 'shared' }
+  const { held, unread } = await loadedThreads(servers.shared, thread.thread_id)
+  const shared = held.find(isUserThread)
+  if (shared !== undefined) return { kind: 'live', thread: shared, server_kind: 'shared' }
   if (unread.length > 0) throw unread[0]
-  // No hook has told where its turns stand: it may be long gone.
+  // No hook has reported a turn, so the thread may have ended.
   if (thread.turn === 'unknown') return null
   if (thread.client !== undefined && !alive(thread.client)) {
-    log.debug({ thread_id: thread.thread_id, client_pid: thread.client.pid }, 'the Codex of a thread is gone')
+    log.debug(
+      { thread_id: thread.thread_id, client_pid: thread.client.pid },
+      'Codex process of a thread has exited',
+    )
     return null
   }
   if (servers.shared === null && servers.own === null) await reach('own')
-  const place = servers.shared === null ? 'own' : 'shared'
-  const kept = await servers[place]?.call('thread/read', { threadId: thread.thread_id }, ThreadAnswer)
-  return kept !== undefined && isPersons(kept.thread) ? { kind: 'queue', thread, place } : null
+  const server_kind = servers.shared === null ? 'own' : 'shared'
+  const kept = await servers[server_kind]?.call('thread/read', { threadId: thread.thread_id }, ThreadAnswer)
+  return kept !== undefined && isUserThread(kept.thread) ? { kind: 'queue', thread, server_kind } : null
 }
 
-/** Those that an app-server holds in memory, and why others of them could not be read. */
-async function threadsOn(
+/** Returns the threads that an app-server has loaded, and the errors of those that could not be read. */
+async function loadedThreads(
   server: AppServer | null,
   only?: string,
 ): Promise<{ held: Thread[]; unread: unknown[] }> {
   if (server === null) return { held: [], unread: [] }
   const { data } = await server.call('thread/loaded/list', {}, LoadedThreads)
-  const wanted = data.filter((threadId) => only === undefined || threadId === only)
-  const looks = await Promise.allSettled(
-    wanted.map((threadId) => server.call('thread/read', { threadId }, ThreadAnswer)),
+  const thread_ids = data.filter((threadId) => only === undefined || threadId === only)
+  const reads = await Promise.allSettled(
+    thread_ids.map((threadId) => server.call('thread/read', { threadId }, ThreadAnswer)),
   )
   return {
-    held: looks.flatMap((look) => (look.status === 'fulfilled' ? look.value.thread : [])),
-    unread: looks
+    held: reads.flatMap((look) => (look.status === 'fulfilled' ? look.value.thread : [])),
+    unread: reads
       .filter((look) => look.status === 'rejected')
       .map(({ reason }): unknown => reason)
-      .filter((error) => !hasEnded(error)),
+      .filter((error) => !isNotLoaded(error)),
   }
 }
 
-/** It ended between the list and the look. */
-const hasEnded = (error: unknown) => error instanceof AppServerError && error.code === INVALID_REQUEST
+/** The thread ended after it was listed. */
+const isNotLoaded = (error: unknown) => error instanceof AppServerError && error.code === INVALID_REQUEST

@@ -1,27 +1,25 @@
 /**
  * The `command` surface: runs a configured program for each doorbell.
  *
- * Where the turn stands:
- * - With a status file, the file says it: it holds `idle` or `busy`, and whoever owns the agent keeps
- *   it. The program only passes the doorbell on; its run is no turn. Anything else in the file, or no
- *   file, is `unknown`, and nothing is rung then.
- * - Without one, the program's run is the turn: it begins busy and is idle once the program has ended.
- *   That is all a shim can see, and it is enough: a program that drains does so before it ends, and a
- *   program that does not leaves its signals waiting, so the daemon rings again at this boundary.
+ * How the turn is determined:
+ * - With a status file: it contains `idle` or `busy` and is written by the owner of the agent. The program only
+ *   passes the doorbell on; its run is not a turn. Any other content, or a missing file, is `unknown`, and no
+ *   doorbell is sent.
+ * - Without one: the program's run is the turn. A program that drains does so before it exits. One that does not
+ *   leaves its signals pending, so the daemon rings again at the end of the run.
  *
- * A run that ends well ends the turn, which makes what it drained final. A run that fails, or is cut
- * off, may have died with signals in its hands: the surface then goes on under a new session id, so
- * the hub takes back what the old session drained and had not confirmed. The program finds the id in
- * TURNBELL_SESSION_ID and drains under it. A new session is owed a bell at once, so a program that keeps
- * failing would be run without a pause: its turn is `unknown` for a while first, longer each time.
+ * A successful run ends the turn, which confirms its drains. A failed or aborted run may have lost signals: the
+ * surface then continues with a new session id, so the hub releases the unconfirmed drains of the old session. The
+ * program reads the id from TURNBELL_SESSION_ID and drains under it. A new session is rung at once if signals wait,
+ * so after a failure the turn is `unknown` for a while, with backoff.
  */
 import * as z from 'zod'
 import type { RingResult, SurfaceStatus } from '../../src/contracts/control.ts'
 import type { CommandSettings } from '../../src/contracts/config.ts'
 import type { Doorbell } from '../../src/contracts/doorbell.ts'
 import { DoorbellId, type Identity } from '../../src/contracts/ids.ts'
-import { jsonAs } from '../../src/contracts/json.ts'
-import { LIMITS } from '../../src/contracts/limits.ts'
+import { parseJsonAs } from '../../src/contracts/validation/json.ts'
+import { LIMITS } from '../../src/contracts/limits/limits.ts'
 import type { Turn } from '../../src/contracts/registry.ts'
 import type { Clock, Timer } from '../../src/ports/clock.ts'
 import type { Log } from '../../src/ports/log.ts'
@@ -29,20 +27,20 @@ import type { Ids } from '../../src/ports/random.ts'
 import type { Surface, SurfaceHost } from '../../src/ports/surface.ts'
 
 export interface ProgramExit {
-  /** Null when an os signal ended it, or when it could not be started. */
+  /** Null if an OS signal ended it or if it could not be started. */
   code: number | null
   reason: string
-  /** The beginning of what it wrote, for the log. */
+  /** The beginning of its output, for the log. */
   output: string
 }
 
 export interface Program {
-  /** Undefined when it could not be started; `exited` then says why. */
+  /** Undefined if it could not be started; `exited` then contains the reason. */
   pid: number | undefined
-  /** Tells this process from a later one with the same pid; null where the system cannot say. */
+  /** Start time, to detect a reused pid; null if the system does not report it. */
   started: string | null
   exited: Promise<ProgramExit>
-  /** Kills it and everything it started. */
+  /** Kills it and every process it started. */
   kill(): void
 }
 
@@ -51,32 +49,32 @@ export interface CommandDeps {
   settings: CommandSettings
   /** Starts argv without a shell, in a process group of its own, with one line on stdin. It outlives this shim. */
   start(argv: readonly string[], line: string, env: Record<string, string>): Program
-  /** A program that an earlier shim started and left behind. */
+  /** Whether a program that an earlier shim started is still running. */
   alive(pid: number, started: string | null): boolean
-  /** The same for sure. */
+  /** Like `alive`, but true only if the process is certainly the same one. */
   is(pid: number, started: string | null): boolean
   killGroup(pid: number): void
-  /** Remembers the running program across a kill -9 of this shim. */
+  /** Stores the running program, so that it is found after a kill -9 of this shim. */
   run_file: { read(): string | null; write(text: string): void; remove(): void }
   clock: Clock
   ids: Ids
   log: Log
 }
 
-/** What the run file holds. */
+/** Content of the run file. */
 const RunNote = z.object({
   pid: z.number().int().positive(),
   started: z.string().nullable(),
   session_id: z.string().min(1),
   deadline_ms: z.number(),
-  /** What it was started with; older shims did not write it. */
+  /** The doorbell it was started with; absent in files of older shims. */
   doorbell_id: DoorbellId.nullable().default(null),
 })
 
 export interface CommandSurface extends Surface {
-  /** Begins to report. Takes over a program that an earlier shim left running. */
+  /** Starts reporting. Adopts a program that an earlier shim left running. */
   open(host: SurfaceHost): void
-  /** The status file's text, null where there is none. Only called where one is configured. */
+  /** Handles the status file's text; null if there is no file. Called only if a status file is configured. */
   statusFileRead(text: string | null): void
   close(): void
 }
@@ -84,168 +82,236 @@ export interface CommandSurface extends Surface {
 const ORPHAN_POLL_MS = 100
 
 export function commandSurface(deps: CommandDeps): CommandSurface {
-  const { settings, clock, log } = deps
-  const own_turns = settings.status_file === undefined
-  let host: SurfaceHost | null = null
-  let session_id = deps.ids.next()
-  // Turn numbers must not go back when a killed shim is replaced, so they begin with the time.
-  let turn_seq = clock.now()
-  let turn: Turn = own_turns ? 'idle' : 'unknown'
-  let running: Program | null = null
-  let orphan: Timer | null = null
-  let failures = 0
-  let pause: Timer | null = null
-
-  /** What the program that runs was started with, until its turn begins. */
-  let outstanding: DoorbellId | null = null
-
-  const status = (): SurfaceStatus => ({
-    ...{ surface: 'command', session_id, delivery: 'push', turn, turn_seq },
-    ...(outstanding !== null && { outstanding_doorbell_id: outstanding }),
-  })
-
-  function move(to: Turn): void {
-    if (to === 'busy' && turn !== 'busy') turn_seq += 1
-    if (to === 'busy') outstanding = null
-    turn = to
-    void host?.report(status())
-  }
-
-  /** Null when the program could not even be started: then it drained nothing, and its session goes on. */
-  function programEnded(how: 'well' | 'badly' | null): void {
-    running = null
-    outstanding = null
-    forgetRun()
-    if (how !== 'badly') {
-      failures = 0
-      move(own_turns ? 'idle' : turn)
-      return
-    }
-    session_id = deps.ids.next()
-    if (!own_turns) return void host?.report(status())
-    const pause_ms = Math.min(LIMITS.command_pause_min_ms * 2 ** failures, LIMITS.command_pause_max_ms)
-    failures = Math.min(failures + 1, 30)
-    move('unknown')
-    pause = clock.after(pause_ms, () => {
-      pause = null
-      move('idle')
-    })
-  }
-
-  function start(doorbell: Doorbell): Program {
-    try {
-      return deps.start(settings.argv, `${JSON.stringify(doorbell)}\n`, {
-        TURNBELL_PERSONA: deps.identity,
-        TURNBELL_SESSION_ID: session_id,
-      })
-    } catch (error) {
-      const exit = { code: null, reason: String(error), output: '' }
-      return { pid: undefined, started: null, exited: Promise.resolve(exit), kill() {} }
-    }
-  }
-
-  /** A program that no later shim would know of is ended: the next bell would ring into its turn. */
-  function remember(program: Program): void {
-    const { pid, started } = program
-    if (pid === undefined) return
-    const deadline_ms = clock.now() + settings.timeout_ms
-    const note = { pid, started, session_id, deadline_ms, doorbell_id: outstanding }
-    try {
-      deps.run_file.write(JSON.stringify(note))
-    } catch (error) {
-      log.error({ err: error, pid }, 'the command is ended, because it could not be noted')
-      program.kill()
-    }
-  }
-
-  /** What cannot be removed names a process that is gone, so it does no harm. */
-  function forgetRun(): void {
-    try {
-      deps.run_file.remove()
-    } catch (error) {
-      log.warn({ err: error }, 'the note of the command could not be removed')
-    }
-  }
-
-  function begin(doorbell: Doorbell): Promise<ProgramExit> {
-    if (own_turns) move('busy')
-    else {
-      outstanding = doorbell.doorbell_id
-      void host?.report(status())
-    }
-    const program = start(doorbell)
-    running = program
-    remember(program)
-    const cut = clock.after(settings.timeout_ms, () => {
-      log.warn({ timeout_ms: settings.timeout_ms }, 'the command ran too long and is ended')
-      program.kill()
-    })
-    return program.exited.then((exit) => {
-      cut.cancel()
-      if (exit.code !== 0) log.warn(exit, 'the command failed')
-      programEnded(program.pid === undefined ? null : exit.code === 0 ? 'well' : 'badly')
-      return exit
-    })
-  }
-
-  /** A shim that was killed left a program running: its turn goes on, and nothing may ring into it. */
-  function takeOver(note: z.infer<typeof RunNote>): void {
-    session_id = note.session_id
-    if (own_turns) turn = 'busy'
-    else outstanding = note.doorbell_id
-    log.info({ pid: note.pid }, 'a command of an earlier shim still runs')
-    orphan = clock.every(ORPHAN_POLL_MS, () => {
-      if (deps.alive(note.pid, note.started)) {
-        if (clock.now() <= note.deadline_ms) return
-        // Otherwise it may be a stranger that has its number now: that one is no longer waited for either.
-        if (deps.is(note.pid, note.started)) return deps.killGroup(note.pid)
-      }
-      orphan?.cancel()
-      orphan = null
-      // How it ended is nobody's child to know, so it counts as having failed.
-      programEnded('badly')
-    })
-  }
+  const { clock } = deps
+  const state = agentTurn(deps)
+  const run_file = runFile(deps)
+  const runs = programRuns(deps, state, run_file)
 
   return {
-    status: async () => status(),
+    status: async () => state.status(),
 
     async notify_surface(doorbell): Promise<RingResult> {
-      if (turn !== 'idle' || running !== null || orphan !== null)
-        return { accepted: false, proof: 'deferred' }
-      const exited = begin(doorbell)
-      // A turn may last long; the daemon is told that the bell was handed over and sees the rest as turns.
-      const patience = new Promise<null>((resolve) =>
+      if (state.turn !== 'idle' || runs.isRunning()) return { accepted: false, proof: 'deferred' }
+      const exited = runs.run(doorbell)
+      // A turn may last long, so after a while the doorbell counts as sent; the turn is reported separately.
+      const timeout = new Promise<null>((resolve) =>
         clock.after(LIMITS.command_answer_ms, () => resolve(null)),
       )
-      const exit = await Promise.race([exited, patience])
+      const exit = await Promise.race([exited, timeout])
       if (exit === null || exit.code === 0) return { accepted: true, proof: 'sent' }
       return { accepted: false, proof: 'failed' }
     },
 
     async resume_surface() {
-      void host?.report(status())
+      state.report()
     },
 
     open(daemon) {
-      host = daemon
-      const note = jsonAs(RunNote, deps.run_file.read())
-      if (note !== null && deps.alive(note.pid, note.started)) takeOver(note)
-      else forgetRun()
-      void host.report(status())
+      state.host = daemon
+      const note = run_file.read()
+      if (note !== null && deps.alive(note.pid, note.started)) runs.adopt(note)
+      else run_file.remove()
+      state.report()
     },
 
     statusFileRead(text) {
       const word = text?.trim()
-      // Emptied, to be written anew: what comes next may be the same turn.
+      // An empty file is about to be rewritten, possibly with the same turn.
       if (word === '') return
-      move(word === 'idle' || word === 'busy' ? word : 'unknown')
+      state.move(word === 'idle' || word === 'busy' ? word : 'unknown')
     },
 
     close() {
-      orphan?.cancel()
-      pause?.cancel()
-      host = null
+      runs.close()
+      state.host = null
     },
   }
 }
+
+/** The turn of the agent, and its reports to the daemon. */
+interface AgentTurn {
+  /** Null before `open` was called. */
+  host: SurfaceHost | null
+  session_id: string
+  turn: Turn
+  turn_seq: number
+  /** The doorbell of the running program, until its turn begins. */
+  outstanding: DoorbellId | null
+  status(): SurfaceStatus
+  report(): void
+  /** Sets the turn and reports it, even if it is unchanged. */
+  move(to: Turn): void
+}
+
+/** Without a status file the program's run is the turn. */
+const isRunTurn = ({ settings }: CommandDeps) => settings.status_file === undefined
+
+function agentTurn(deps: CommandDeps): AgentTurn {
+  const state: AgentTurn = {
+    host: null,
+    session_id: deps.ids.next(),
+    turn: isRunTurn(deps) ? 'idle' : 'unknown',
+    // Turn numbers start with the time, because they must not decrease when a killed shim is replaced.
+    turn_seq: deps.clock.now(),
+    outstanding: null,
+    status: () => ({
+      surface: 'command',
+      session_id: state.session_id,
+      delivery: 'push',
+      turn: state.turn,
+      turn_seq: state.turn_seq,
+      ...(state.outstanding !== null && { outstanding_doorbell_id: state.outstanding }),
+    }),
+    report: () => void state.host?.report(state.status()),
+    move(to) {
+      if (to === 'busy' && state.turn !== 'busy') state.turn_seq += 1
+      if (to === 'busy') state.outstanding = null
+      state.turn = to
+      state.report()
+    },
+  }
+  return state
+}
+
+type RunNote = z.infer<typeof RunNote>
+
+interface RunFile {
+  /** Returns null if the file does not exist or is invalid. */
+  read(): RunNote | null
+  /** Kills the program if the file cannot be written: a later shim would ring into its turn. */
+  write(program: Program, note: Pick<RunNote, 'session_id' | 'doorbell_id'>): void
+  /** A failure is only logged, because the file names a process that has exited. */
+  remove(): void
+}
+
+function runFile({ run_file, settings, clock, log }: CommandDeps): RunFile {
+  return {
+    read: () => parseJsonAs(RunNote, run_file.read()),
+    write(program, { session_id, doorbell_id }) {
+      const { pid, started } = program
+      if (pid === undefined) return
+      const deadline_ms = clock.now() + settings.timeout_ms
+      const note = { pid, started, session_id, deadline_ms, doorbell_id }
+      try {
+        run_file.write(JSON.stringify(note))
+      } catch (error) {
+        log.error({ err: error, pid }, 'command killed, because its run file could not be written')
+        program.kill()
+      }
+    },
+    remove() {
+      try {
+        run_file.remove()
+      } catch (error) {
+        log.warn({ err: error }, 'run file of the command could not be removed')
+      }
+    },
+  }
+}
+
+interface ProgramRuns {
+  isRunning(): boolean
+  run(doorbell: Doorbell): Promise<ProgramExit>
+  /** Waits for the program of a killed shim: its turn continues, and no doorbell may be sent during it. */
+  adopt(note: RunNote): void
+  close(): void
+}
+
+function programRuns(deps: CommandDeps, state: AgentTurn, run_file: RunFile): ProgramRuns {
+  const { settings, clock, log } = deps
+  const run_is_turn = isRunTurn(deps)
+  const failures = failedRuns(state, deps)
+  let running: Program | null = null
+  let orphan_timer: Timer | null = null
+
+  /** `result` is null if the program could not be started: it has drained nothing, so its session continues. */
+  function onExit(result: 'success' | 'failure' | null): void {
+    running = null
+    state.outstanding = null
+    run_file.remove()
+    if (result === 'failure') return failures.failed()
+    failures.reset()
+    state.move(run_is_turn ? 'idle' : state.turn)
+  }
+
+  return {
+    isRunning: () => running !== null || orphan_timer !== null,
+    async run(doorbell) {
+      if (run_is_turn) state.move('busy')
+      else {
+        state.outstanding = doorbell.doorbell_id
+        state.report()
+      }
+      const program = startProgram(deps, doorbell, state.session_id)
+      running = program
+      run_file.write(program, { session_id: state.session_id, doorbell_id: state.outstanding })
+      const timeout = clock.after(settings.timeout_ms, () => {
+        log.warn({ timeout_ms: settings.timeout_ms }, 'command timed out and was killed')
+        program.kill()
+      })
+      const exit = await program.exited
+      timeout.cancel()
+      if (exit.code !== 0) log.warn(exit, 'command failed')
+      onExit(program.pid === undefined ? null : exit.code === 0 ? 'success' : 'failure')
+      return exit
+    },
+    adopt(note) {
+      state.session_id = note.session_id
+      if (run_is_turn) state.turn = 'busy'
+      else state.outstanding = note.doorbell_id
+      log.info({ pid: note.pid }, 'command of an earlier shim adopted')
+      orphan_timer = clock.every(ORPHAN_POLL_MS, () => {
+        if (deps.alive(note.pid, note.started)) {
+          if (clock.now() <= note.deadline_ms) return
+          // Otherwise the pid may have been reused; that process is no longer waited for.
+          if (deps.is(note.pid, note.started)) return deps.killGroup(note.pid)
+        }
+        orphan_timer?.cancel()
+        orphan_timer = null
+        // The exit code is unknown for a process that is not a child, so it counts as failed.
+        onExit('failure')
+      })
+    },
+    close() {
+      orphan_timer?.cancel()
+      failures.close()
+    },
+  }
+}
+
+function startProgram(deps: CommandDeps, doorbell: Doorbell, session_id: string): Program {
+  try {
+    return deps.start(deps.settings.argv, `${JSON.stringify(doorbell)}\n`, {
+      TURNBELL_PERSONA: deps.identity,
+      TURNBELL_SESSION_ID: session_id,
+    })
+  } catch (error) {
+    const exit = { code: null, reason: String(error), output: '' }
+    return { pid: undefined, started: null, exited: Promise.resolve(exit), kill() {} }
+  }
+}
+
+/** The consecutive failed runs: each one continues with a new session, after a longer time with an unknown turn. */
+function failedRuns(state: AgentTurn, deps: CommandDeps) {
+  const { clock, ids } = deps
+  let failures = 0
+  let retry_timer: Timer | null = null
+  return {
+    failed(): void {
+      state.session_id = ids.next()
+      if (!isRunTurn(deps)) return state.report()
+      const pause_ms = Math.min(LIMITS.command_pause_min_ms * 2 ** failures, LIMITS.command_pause_max_ms)
+      failures = Math.min(failures + 1, FAILURES_MAX)
+      state.move('unknown')
+      retry_timer = clock.after(pause_ms, () => {
+        retry_timer = null
+        state.move('idle')
+      })
+    },
+    reset: () => void (failures = 0),
+    close: () => retry_timer?.cancel(),
+  }
+}
+
+/** Upper limit of the failure count; the pause reaches its maximum earlier. */
+const FAILURES_MAX = 30

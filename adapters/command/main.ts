@@ -1,23 +1,28 @@
 /**
  * The shim of the `command` surface, started and supervised by the persona's daemon.
  *
- * It is told who it is by TURNBELL_HOME and TURNBELL_PERSONA (or --home and --persona); what to run
- * stands in config.yaml under personas.NAME.command.
+ * TURNBELL_HOME and TURNBELL_PERSONA (or --home and --persona) name the persona; the program is set in config.yaml
+ * under personas.NAME.command.
  */
 import fs from 'node:fs'
 import path from 'node:path'
 import { commandSurface } from './command-surface.ts'
-import { shimProcess, type ShimParts } from '../shim-process.ts'
-import { TurnbellError } from '../../src/contracts/errors.ts'
-import { LIMITS } from '../../src/contracts/limits.ts'
+import { runShim, type ShimParts } from '../shim-process.ts'
+import { TurnbellError } from '../../src/contracts/errors/errors.ts'
+import { LIMITS } from '../../src/contracts/limits/limits.ts'
 import { systemClock } from '../../src/system/clock.ts'
-import { killGroup, programAlive, programIs, startProgram } from '../../src/system/program.ts'
+import {
+  killGroup,
+  programAlive,
+  programIs,
+  startSurfaceCommand,
+} from '../../src/system/process/surface-command.ts'
 import { createIds, systemRandom } from '../../src/system/random.ts'
-import type { ShimPlace } from '../../src/system/shim-place.ts'
-import { readText, watchText } from '../../src/system/watch-text.ts'
-import { replaceFile } from '../../src/system/replace-file.ts'
+import type { ShimEnvironment } from '../../src/system/clients/shim-environment.ts'
+import { readText, watchFile } from '../../src/system/files/watch-file.ts'
+import { writeFileAtomic } from '../../src/system/files/atomic-write.ts'
 
-function begin({ home, identity, settings: persona, paths, log }: ShimPlace): ShimParts {
+function createParts({ home, identity, settings: persona, paths, log }: ShimEnvironment): ShimParts {
   const settings = persona?.command
   if (settings === undefined) {
     throw new TurnbellError('config_invalid', {
@@ -31,7 +36,7 @@ function begin({ home, identity, settings: persona, paths, log }: ShimPlace): Sh
     identity,
     settings,
     start: (argv, line, extra) =>
-      startProgram({
+      startSurfaceCommand({
         argv,
         line,
         env: { ...process.env, TURNBELL_HOME: home.root, ...extra },
@@ -43,7 +48,7 @@ function begin({ home, identity, settings: persona, paths, log }: ShimPlace): Sh
     killGroup,
     run_file: {
       read: () => readText(run_file),
-      write: (text) => replaceFile(run_file, text),
+      write: (text) => writeFileAtomic(run_file, text),
       remove: () => fs.rmSync(run_file, { force: true }),
     },
     clock: systemClock,
@@ -52,11 +57,11 @@ function begin({ home, identity, settings: persona, paths, log }: ShimPlace): Sh
   })
 
   if (settings.status_file !== undefined) {
-    watchText(path.resolve(home.root, settings.status_file), (text) => surface.statusFileRead(text))
+    watchFile(path.resolve(home.root, settings.status_file), (text) => surface.statusFileRead(text))
   }
 
-  // A running program is left to finish its turn; the next shim takes it over.
+  // A running program finishes its turn; the next shim adopts it.
   return { surface }
 }
 
-shimProcess('command-shim', begin)
+runShim('command-shim', createParts)

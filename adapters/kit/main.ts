@@ -1,16 +1,16 @@
 /**
- * For a surface that lives outside this package, as `turnbell/surface`: its shim attaches to the persona's
- * daemon with one call. Its promises are checked by `describeSurface` from `turnbell/surface-suite`.
+ * The export `turnbell/surface`, for surfaces outside this package: attaches a surface to the persona's daemon with
+ * one call. `describeSurface` from `turnbell/surface-suite` tests the promises of such a surface.
  */
 import { attachShim, type Shim } from '../shim.ts'
-import { TurnbellError } from '../../src/contracts/errors.ts'
+import { TurnbellError } from '../../src/contracts/errors/errors.ts'
 import { Identity } from '../../src/contracts/ids.ts'
 import type { Surface } from '../../src/ports/surface.ts'
 import { systemClock } from '../../src/system/clock.ts'
-import { loadConfig } from '../../src/system/config.ts'
-import { personaPaths, resolveHome } from '../../src/system/home.ts'
-import { connectLocally } from '../../src/system/local-socket.ts'
-import { stderrLog } from '../../src/system/stderr-log.ts'
+import { loadConfig } from '../../src/system/config/config.ts'
+import { personaPaths, resolveHome } from '../../src/system/config/home.ts'
+import { connectLocally } from '../../src/system/ipc/unix-socket.ts'
+import { stderrLog } from '../../src/system/files/json-log.ts'
 
 export type { Shim } from '../shim.ts'
 export type { RingResult, SurfaceReport, SurfaceStatus, ReportAnswer } from '../../src/contracts/control.ts'
@@ -18,8 +18,8 @@ export type { Doorbell } from '../../src/contracts/doorbell.ts'
 export type { Surface, SurfaceHost } from '../../src/ports/surface.ts'
 
 /**
- * Attaches a surface to the daemon of a persona, dialling for as long as the process lives. `home` is
- * TURNBELL_HOME, else `~/.turnbell`. What goes wrong on the way is said on stderr.
+ * Attaches a surface to the daemon of a persona and redials while the process runs. `home` defaults to
+ * TURNBELL_HOME, else `~/.turnbell`. Connection errors are logged to stderr.
  * @throws TurnbellError `config_invalid`
  */
 export function serveSurface(surface: Surface, options: { persona: string; home?: string }): Shim {
@@ -28,8 +28,8 @@ export function serveSurface(surface: Surface, options: { persona: string; home?
   const identity = Identity.safeParse(options.persona)
   if (!identity.success) {
     throw new TurnbellError('config_invalid', {
-      detail: `${JSON.stringify(options.persona)} is no persona's name`,
-      hint: 'Small letters, digits and ._- after the first, 63 at most.',
+      detail: `${JSON.stringify(options.persona)} is not a valid persona name`,
+      hint: 'Use lower-case letters, digits and ._- after the first, 63 characters at most.',
     })
   }
   const { surface_socket } = personaPaths(home, config.tenant_id, identity.data, process.env)

@@ -1,7 +1,7 @@
 /**
- * The shim of the `opencode` surface, started and supervised by the persona's daemon: owns the persona's
- * opencode server once somebody wants it, follows the session that is worked in there, and rings while it is
- * idle.
+ * The shim of the `opencode` surface, started and supervised by the persona's daemon. It owns the persona's opencode
+ * server, which is started when it is requested, follows the session in which a person works, and rings it while it
+ * is idle.
  */
 import { randomBytes } from 'node:crypto'
 import path from 'node:path'
@@ -9,54 +9,62 @@ import { pathToFileURL } from 'node:url'
 import { headless, type Headless } from './headless.ts'
 import { opencodeSurface } from './opencode-surface.ts'
 import { serverLink } from './server-link.ts'
-import { connectOpencode, OpencodeError, type Place } from './server.ts'
+import { connectOpencode, OpencodeError, type SessionRef } from './server.ts'
 import { withTurnbell, type PluginEntry } from './server-config.ts'
-import { serverRest, type ServerRest } from '../server-rest.ts'
-import { shimProcess, type ShimParts } from '../shim-process.ts'
-import { clientProgram, opencodeLoadsPlugins, withoutOuterSession } from '../../src/system/clients.ts'
-import { systemClock } from '../../src/system/clock.ts'
-import { nodeProgram } from '../../src/system/node-program.ts'
-import { freePort, isFree } from '../../src/system/free-port.ts'
-import { workerLog } from '../../src/system/home.ts'
-import { joined, type Joined } from '../../src/system/joined.ts'
-import { lastingProcess, notedProcess, type LastingProcess } from '../../src/system/lasting-process.ts'
+import { restartBackoff, type RestartBackoff } from '../restart-backoff.ts'
+import { runShim, type ShimParts } from '../shim-process.ts'
 import {
-  opencodePlace,
+  clientProgram,
+  opencodeLoadsPluginsFast,
+  withoutOuterSession,
+} from '../../src/system/clients/client-discovery.ts'
+import { systemClock } from '../../src/system/clock.ts'
+import { nodeProgram } from '../../src/system/process/node-program.ts'
+import { freePort, isFree } from '../../src/system/ipc/free-port.ts'
+import { workerLog } from '../../src/system/config/home.ts'
+import { attachedUsers, type AttachedUsers } from '../../src/system/clients/attached-users.ts'
+import {
+  detachedProcess,
+  identifiedProcess,
+  type DetachedProcess,
+} from '../../src/system/process/detached-process.ts'
+import {
+  opencodeRunFiles,
   serverAuthorization,
   serverUrl,
   type BoundSession,
-  type OpencodePlace,
+  type OpencodeRunFiles,
   type ServerAddress,
-} from '../../src/system/opencode-place.ts'
-import { serverWish } from '../../src/system/server-wish.ts'
-import { workingDirectory, type ShimPlace } from '../../src/system/shim-place.ts'
+} from '../../src/system/clients/opencode-run-files.ts'
+import { serverRequest } from '../../src/system/clients/server-request.ts'
+import { workingDirectory, type ShimEnvironment } from '../../src/system/clients/shim-environment.ts'
 
-function begin(here: ShimPlace): ShimParts {
+function createParts(here: ShimEnvironment): ShimParts {
   const { identity, settings, paths, log } = here
-  const place = opencodePlace(paths.run_dir)
-  const wish = serverWish(paths.run_dir, 'opencode')
-  const persons = joined(paths.run_dir, 'opencode')
-  /** A client works at the server, or is about to join it. */
-  const isUsed = () => persons.isJoined() || wish.stands()
-  const alone = settings?.headless === true ? windowless(here, place, persons) : null
-  const running = notedProcess(noteOf(here))
+  const run_files = opencodeRunFiles(paths.run_dir)
+  const wish = serverRequest(paths.run_dir, 'opencode')
+  const people = attachedUsers(paths.run_dir, 'opencode')
+  /** A client is attached to the server or about to join it. */
+  const isUsed = () => people.isAttached() || wish.isActive()
+  const agent = settings?.headless === true ? headlessAgent(here, run_files, people) : null
+  const running = identifiedProcess(noteOf(here))
 
   const surface = opencodeSurface({
     identity,
     clock: systemClock,
     log,
     instanceId: () => running.instanceId(),
-    keep: (session) => place.keepBound(session === null ? null : boundAt(session)),
-    ...(alone === null
-      ? { hasWindow: () => persons.isJoined() }
-      : { onUnbound: () => link.unbound(), mayRedo: () => persons.isJoined() }),
+    storeSession: (session) => run_files.storeBound(session === null ? null : boundSession(session)),
+    ...(agent === null
+      ? { hasWindow: () => people.isAttached() }
+      : { onUnbound: () => link.unbound(), mayRedo: () => people.isAttached() }),
   })
-  const rest = serverRest(systemClock)
+  const backoff = restartBackoff(systemClock)
   let address: ServerAddress | null = null
   const link = serverLink({
     surface,
     async ensure() {
-      const [server, found] = await ensureServer(here, place, rest)
+      const [server, found] = await ensureServer(here, run_files, backoff)
       address = server
       return found
     },
@@ -66,84 +74,84 @@ function begin(here: ShimPlace): ShimParts {
       const at = { url: serverUrl(server), authorization: serverAuthorization(server) }
       return connectOpencode(at, { clock: systemClock, log }, handlers)
     },
-    async sessionOn(server) {
-      if (alone !== null) return alone.sessionOn(server)
-      const kept = place.bound()
-      return kept && placeOf(kept)
+    async chooseSession(server) {
+      if (agent !== null) return agent.chooseSession(server)
+      const kept = run_files.bound()
+      return kept && sessionRef(kept)
     },
-    attached: () => address !== null && place.keepServer({ ...address, attached: true }),
-    asked: (asked, server) => void alone?.asked(asked, server),
+    onAttached: () => address !== null && run_files.keepServer({ ...address, attached: true }),
+    onRequest: (request, server) => void agent?.handleRequest(request, server),
     output: outputOf(here),
     clock: systemClock,
     log,
   })
-  // Where one still runs somebody may work in it.
-  const before = place.server()
+  // A server that still runs may be in use.
+  const before = run_files.server()
   const runs = before !== null && running.alive()
-  if (before !== null && !runs) place.keepServer({ ...before, attached: false })
-  // One that a window still needs was left running by the daemon before, or is started again for it.
-  if (alone !== null || runs || persons.isJoined()) link.begin()
-  const wished = wish.onAsked(() => {
-    rest.forget()
-    link.begin()
+  if (before !== null && !runs) run_files.keepServer({ ...before, attached: false })
+  // A server with attached windows may still run from the previous daemon, or has to be restarted.
+  if (agent !== null || runs || people.isAttached()) link.start()
+  const wish_watch = wish.onRequest(() => {
+    backoff.reset()
+    link.start()
   })
-  const left = persons.onAllLeft(() => void alone?.allLeft())
-  const windows = persons.onChange(() => surface.windowsChanged())
-  const bound = place.onBound((session) => void surface.joined(placeOf(session)))
+  const left = people.onAllDetached(() => void agent?.answerOpen())
+  const windows = people.onChange(() => surface.windowsChanged())
+  const bound = run_files.onBound((session) => void surface.personJoined(sessionRef(session)))
 
   return {
     surface,
     stop() {
-      wished.close()
+      wish_watch.close()
       left.close()
       windows.close()
       bound.close()
       link.close()
-      alone?.close()
-      const last = place.server()
-      if (last !== null) place.keepServer({ ...last, attached: false })
-      // The last client that leaves ends it, or the next daemon goes on with it.
-      if (isUsed()) return log.info({ clients: persons.pids() }, 'the server keeps running for its clients')
+      agent?.close()
+      const last = run_files.server()
+      if (last !== null) run_files.keepServer({ ...last, attached: false })
+      // The last client that leaves stops it, or the next daemon takes it over.
+      if (isUsed()) return log.info({ clients: people.pids() }, 'server kept running for its clients')
       if (last !== null) running.stop()
-      // With the server nobody works in it any more; the next one begins without.
-      place.keepBound(null)
+      // The session ends with the server; the next server starts without one.
+      run_files.storeBound(null)
     },
   }
 }
 
 /**
- * The server that runs, or a new one: at the same address, if nobody took it meanwhile. Rejects while one that
- * keeps ending is left alone.
+ * Returns the running server or starts a new one, at the previous address if its port is still free. Rejects during
+ * the backoff of a server that keeps exiting.
  *
  * @throws `client_missing`, `config_invalid`
  */
 async function ensureServer(
-  here: ShimPlace,
-  place: OpencodePlace,
-  rest: ServerRest,
+  here: ShimEnvironment,
+  run_files: OpencodeRunFiles,
+  backoff: RestartBackoff,
 ): Promise<[ServerAddress, 'started' | 'lives']> {
-  const kept = place.server()
-  if (kept !== null && notedProcess(noteOf(here)).alive()) return [kept, 'lives']
-  if (!rest.isOver()) {
-    if (kept?.attached === true) place.keepServer({ ...kept, attached: false })
-    throw new OpencodeError(null, 'the server keeps ending, and is left alone for a while')
+  const kept = run_files.server()
+  if (kept !== null && identifiedProcess(noteOf(here)).alive()) return [kept, 'lives']
+  if (!backoff.isReady()) {
+    if (kept?.attached === true) run_files.keepServer({ ...kept, attached: false })
+    throw new OpencodeError(null, 'the server keeps exiting; its restart is delayed')
   }
   const { home, config } = here
   const program = clientProgram('opencode', { home, config, env: process.env })
   const free = kept !== null && (await isFree(kept.port))
   const address = free ? kept : { port: await freePort(), password: randomBytes(24).toString('base64url') }
   const next = { ...address, attached: false }
-  place.keepServer(next)
+  run_files.keepServer(next)
   const found = serverProcess(here, next, program).ensure()
-  rest.started()
+  backoff.started()
   return [next, found]
 }
 
-const noteOf = ({ paths }: ShimPlace) => path.join(paths.run_dir, 'opencode.pid')
-const outputOf = ({ home, identity }: ShimPlace) => workerLog(home, identity, 'opencode')
+const noteOf = ({ paths }: ShimEnvironment) => path.join(paths.run_dir, 'opencode.pid')
+const outputOf = ({ home, identity }: ShimEnvironment) => workerLog(home, identity, 'opencode')
 
 /** @throws `config_invalid` */
-function serverProcess(here: ShimPlace, address: ServerAddress, program: string): LastingProcess {
+function serverProcess(here: ShimEnvironment, address: ServerAddress, program: string): DetachedProcess {
   const { home, identity } = here
   const env = withoutOuterSession(process.env)
   const bin = path.join(import.meta.dirname, '..', '..', 'turnbell.cjs')
@@ -153,9 +161,9 @@ function serverProcess(here: ShimPlace, address: ServerAddress, program: string)
     pathToFileURL(path.join(import.meta.dirname, 'plugin.js')).href,
     { persona: identity, home: home.root },
   ]
-  const plugin = opencodeLoadsPlugins(env) ? guard : null
+  const plugin = opencodeLoadsPluginsFast(env) ? guard : null
   const content = env['OPENCODE_CONFIG_CONTENT']
-  return lastingProcess({
+  return detachedProcess({
     program,
     args: ['serve', '--hostname', '127.0.0.1', '--port', String(address.port)],
     env: {
@@ -171,26 +179,26 @@ function serverProcess(here: ShimPlace, address: ServerAddress, program: string)
 }
 
 /** @throws `config_invalid` */
-function windowless(here: ShimPlace, place: OpencodePlace, persons: Joined): Headless {
+function headlessAgent(here: ShimEnvironment, run_files: OpencodeRunFiles, people: AttachedUsers): Headless {
   return headless({
     directory: workingDirectory(here),
     permissions: here.settings?.permissions ?? 'reject',
-    kept() {
-      const kept = place.windowless()
-      return kept && placeOf(kept)
+    storedSession() {
+      const kept = run_files.headlessSession()
+      return kept && sessionRef(kept)
     },
-    keep: (session) => place.keepWindowless(boundAt(session)),
-    bound() {
-      const bound = place.bound()
-      return bound && placeOf(bound)
+    storeSession: (session) => run_files.keepWindowless(boundSession(session)),
+    boundSession() {
+      const bound = run_files.bound()
+      return bound && sessionRef(bound)
     },
-    isJoined: () => persons.isJoined(),
+    isJoined: () => people.isAttached(),
     clock: systemClock,
     log: here.log,
   })
 }
 
-const boundAt = ({ id, directory }: Place): BoundSession => ({ session_id: id, directory })
-const placeOf = ({ session_id, directory }: BoundSession): Place => ({ id: session_id, directory })
+const boundSession = ({ id, directory }: SessionRef): BoundSession => ({ session_id: id, directory })
+const sessionRef = ({ session_id, directory }: BoundSession): SessionRef => ({ id: session_id, directory })
 
-shimProcess('opencode-shim', begin)
+runShim('opencode-shim', createParts)

@@ -1,6 +1,6 @@
 /**
- * What a doorbell needs of opencode's HTTP API, as version 1.18 speaks it. Source: its own `GET /doc`, and
- * what the server really sends. Whatever is not read here may change.
+ * The used part of opencode's HTTP API, version 1.18. Source: its own `GET /doc`, and the server's actual messages.
+ * Fields that are not listed here may change.
  */
 import * as z from 'zod'
 import { SessionId } from '../../src/contracts/ids.ts'
@@ -9,26 +9,26 @@ export const Health = z.looseObject({ version: z.string() })
 
 export const Session = z.looseObject({
   id: SessionId,
-  /** Set for a subagent's. */
+  /** Set for a subagent's session. */
   parentID: z.string().optional(),
   directory: z.string(),
   agent: z.string().optional(),
   model: z.looseObject({ id: z.string(), providerID: z.string(), variant: z.string().optional() }).optional(),
-  /** In ms since 1970. */
+  /** Milliseconds since 1970. */
   time: z.looseObject({ created: z.number() }),
-  /** Set while what was said from some message on is undone, and can be taken back. */
+  /** Set while messages are undone and can be redone. */
   revert: z.unknown().optional(),
 })
 export type Session = z.infer<typeof Session>
 
-/** Of one directory; a session that is not in it is idle. `retry` is a turn that waits for its model. */
+/** Status of a session; `retry`: its turn waits for the model. Statuses are per directory; a missing session is idle. */
 const Status = z.looseObject({ type: z.enum(['idle', 'busy', 'retry']).or(z.string()) })
 export const Statuses = z.record(z.string(), Status)
 
 const message = z.looseObject({
   id: z.string(),
   role: z.string(),
-  /** Of an answer: the message that it answers. */
+  /** Of an answer: the id of the answered message. */
   parentID: z.string().optional(),
   agent: z.string().optional(),
   model: z
@@ -38,11 +38,11 @@ const message = z.looseObject({
 const part = z.looseObject({
   type: z.string(),
   messageID: z.string(),
-  /** Goes through opencode untouched, to no model. */
+  /** Kept by opencode unchanged and not shown to the model. */
   metadata: z.record(z.string(), z.unknown()).optional(),
 })
 
-/** Of one session, as they are stored. */
+/** The stored messages of one session. */
 export const Messages = z.array(
   z.looseObject({
     info: message.extend({ time: z.looseObject({ created: z.number() }) }),
@@ -50,7 +50,7 @@ export const Messages = z.array(
   }),
 )
 export type StoredMessage = z.infer<typeof Messages>[number]
-export type KeptMessage = StoredMessage['info']
+export type MessageInfo = StoredMessage['info']
 
 const event = <Type extends string, Shape extends z.ZodRawShape>(type: Type, properties: Shape) =>
   z.looseObject({
@@ -58,7 +58,7 @@ const event = <Type extends string, Shape extends z.ZodRawShape>(type: Type, pro
     properties: z.looseObject({ sessionID: z.string(), ...properties }),
   })
 
-/** As much of what a session failed by as is read; whatever form it has, the event counts. */
+/** The used part of a session error. In an unknown format it is ignored, and the event still counts. */
 const failure = z
   .looseObject({
     name: z.string().optional(),
@@ -67,7 +67,7 @@ const failure = z
   .optional()
   .catch(undefined)
 
-/** The events that move the shim; every other is left unread. */
+/** The events that the shim uses; all others are ignored. */
 export const Event = z.discriminatedUnion('type', [
   event('session.created', { info: Session }),
   event('session.updated', { info: Session }),
@@ -83,21 +83,21 @@ export const Event = z.discriminatedUnion('type', [
 ])
 export type Event = z.infer<typeof Event>
 
-const asking = { id: z.string() }
+const request_fields = { id: z.string() }
 
-/** What a session waits with for a person. */
-export const Asked = z.discriminatedUnion('type', [
-  event('permission.asked', asking),
-  event('question.asked', asking),
+/** A request of a session to a person. */
+export const UserRequest = z.discriminatedUnion('type', [
+  event('permission.asked', request_fields),
+  event('question.asked', request_fields),
 ])
-export type Asked = z.infer<typeof Asked>
+export type UserRequest = z.infer<typeof UserRequest>
 
-/** The same, asked for: of one directory. */
-export const Open = z.array(z.looseObject({ sessionID: z.string(), ...asking }))
+/** The open requests of one directory. */
+export const OpenRequests = z.array(z.looseObject({ sessionID: z.string(), ...request_fields }))
 
 export type PermissionReply = { reply: 'once' } | { reply: 'reject'; message: string }
 
-/** `GET /global/event` tells of every directory; `GET /event` only of one. */
+/** An event of `GET /global/event`, which covers all directories; `GET /event` covers only one. */
 export const Envelope = z.looseObject({ payload: z.looseObject({ type: z.string() }) })
 
 export interface Prompt {

@@ -1,30 +1,30 @@
 /**
- * What is added to a person's opencode configuration for the persona's server, and for it alone. opencode
- * merges the variable OPENCODE_CONFIG_CONTENT over the person's files, which stay as they are.
+ * Adds turnbell to the opencode configuration of the persona's server. opencode merges the variable
+ * OPENCODE_CONFIG_CONTENT over the person's files, which are not changed.
  */
 import { parse, printParseErrorCode, type ParseError } from 'jsonc-parser'
 import * as z from 'zod'
-import { DRAIN_TOOL } from '../../src/contracts/drain.ts'
-import { TurnbellError } from '../../src/contracts/errors.ts'
+import { DRAIN_TOOL } from '../../src/contracts/drain-calls.ts'
+import { TurnbellError } from '../../src/contracts/errors/errors.ts'
 
 const DRAIN = `turnbell_${DRAIN_TOOL}`
 const Section = z.record(z.string(), z.unknown())
-const FORGIVING = { allowTrailingComma: true }
+const JSONC_OPTIONS = { allowTrailingComma: true }
 
 /**
- * A subagent's calls cannot be told from its agent's, so it gets no chance to take its signals. Those that
- * come with opencode are not even shown the tool; the plugin refuses it to all others.
+ * The subagents that come with opencode. The drain tool is denied to them, because their calls cannot be distinguished
+ * from those of the main agent; the plugin rejects the tool for all other subagents.
  */
 const SUBAGENTS = ['general', 'explore']
 
-/** The bridge has no need for the server's password. */
-const LOCAL = { type: 'local', enabled: true, environment: { OPENCODE_SERVER_PASSWORD: '' } }
+/** The server's password is not passed on to the bridge. */
+const MCP_DEFAULTS = { type: 'local', enabled: true, environment: { OPENCODE_SERVER_PASSWORD: '' } }
 
-/** A module for opencode to load, and what it is told. */
+/** A plugin module for opencode, with its options. */
 export type PluginEntry = readonly [module: string, options: { persona: string; home: string }]
 
 /**
- * `content` is what the person keeps in that variable already. Without `plugin` none is loaded.
+ * Returns the variable's content with turnbell added. `content` is its present value. `plugin` may be null.
  * @throws `config_invalid`
  */
 export function withTurnbell(
@@ -32,58 +32,60 @@ export function withTurnbell(
   bridge: readonly string[],
   plugin: PluginEntry | null,
 ): string {
-  const theirs = theirConfig(content)
+  const config = parseConfig(content)
   return JSON.stringify({
-    ...theirs,
-    mcp: { ...section(theirs['mcp']), turnbell: { ...LOCAL, command: bridge } },
-    ...(plugin === null ? {} : { plugin: [...list(theirs['plugin']), plugin] }),
-    // What a doorbell asks for must not wait for a person.
+    ...config,
+    mcp: { ...section(config['mcp']), turnbell: { ...MCP_DEFAULTS, command: bridge } },
+    ...(plugin === null ? {} : { plugin: [...list(config['plugin']), plugin] }),
+    // Allowed, because the tools that a doorbell requests must not wait for a person.
     permission: {
-      ...permissions(theirs['permission']),
+      ...permissions(config['permission']),
       [DRAIN]: 'allow',
       turnbell_signals: 'allow',
     },
-    agent: withoutDrain(theirs['agent']),
+    agent: withoutDrain(config['agent']),
   })
 }
 
 /**
- * The same for an opencode that is handed turnbell's server by other means.
+ * Returns the variable's content with the restricted subagents only, for an opencode that gets turnbell's MCP server
+ * by other means.
  * @throws `config_invalid`
  */
-export function withCarefulSubagents(content: string | undefined): string {
-  const theirs = theirConfig(content)
+export function withRestrictedSubagents(content: string | undefined): string {
+  const config = parseConfig(content)
   return JSON.stringify({
-    ...theirs,
-    agent: withoutDrain(theirs['agent']),
+    ...config,
+    agent: withoutDrain(config['agent']),
   })
 }
 
-/** opencode reads it with comments, and so with what it forbids; what cannot be read must not be dropped unsaid. */
-function theirConfig(content = ''): Record<string, unknown> {
+/** Parses the present value, with comments, as opencode does. An unreadable value is an error, not dropped. */
+function parseConfig(content = ''): Record<string, unknown> {
   if (content === '') return {}
   const errors: ParseError[] = []
-  const config = Section.safeParse(parse(content, errors, FORGIVING))
+  const config = Section.safeParse(parse(content, errors, JSONC_OPTIONS))
   const [error] = errors
   if (config.success && error === undefined) return config.data
-  const why = error === undefined ? 'it is no map' : `${printParseErrorCode(error.error)} at ${error.offset}`
+  const reason =
+    error === undefined ? 'it is not an object' : `${printParseErrorCode(error.error)} at ${error.offset}`
   throw new TurnbellError('config_invalid', {
-    detail: `OPENCODE_CONFIG_CONTENT cannot be read: ${why}`,
-    hint: 'Correct that variable, or unset it, where the daemon is started.',
+    detail: `OPENCODE_CONFIG_CONTENT cannot be read: ${reason}`,
+    hint: 'Correct or unset the variable in the environment of the daemon.',
   })
 }
 
-function withoutDrain(theirs: unknown): Record<string, unknown> {
-  const agents = section(theirs)
-  const careful = SUBAGENTS.map((name) => {
+function withoutDrain(agents_config: unknown): Record<string, unknown> {
+  const agents = section(agents_config)
+  const restricted = SUBAGENTS.map((name) => {
     const agent = section(agents[name])
     const permission = { ...permissions(agent['permission']), [DRAIN]: 'deny' }
     return [name, { ...agent, permission }] as const
   })
-  return { ...agents, ...Object.fromEntries<unknown>(careful) }
+  return { ...agents, ...Object.fromEntries<unknown>(restricted) }
 }
 
-/** A single word is opencode's short form for all of them. */
+/** A single string is opencode's short form for all permissions. */
 function permissions(value: unknown): Record<string, unknown> {
   return typeof value === 'string' ? { '*': value } : section(value)
 }

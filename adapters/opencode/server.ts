@@ -1,25 +1,27 @@
-/** A client of an opencode server: plain HTTP on loopback, and its stream of events. */
+/** Client of an opencode server: plain HTTP on loopback, and its event stream. */
 import type { z } from 'zod'
 import {
-  Asked,
+  UserRequest,
   Envelope,
   Event,
   Health,
   Messages,
-  Open,
+  OpenRequests,
   Session,
   Statuses,
   type StoredMessage,
   type PermissionReply,
   type Prompt,
 } from './protocol.ts'
-import { opencodeVersionFault } from '../../src/contracts/client-versions.ts'
-import { jsonIn } from '../../src/contracts/json.ts'
-import { LIMITS } from '../../src/contracts/limits.ts'
+import { readEventStream } from './event-stream.ts'
+import { opencodeVersionFault } from '../../src/contracts/clients/client-versions.ts'
+import { parseJsonOrNull } from '../../src/contracts/validation/json.ts'
+import { LIMITS } from '../../src/contracts/limits/limits.ts'
 import type { Clock } from '../../src/ports/clock.ts'
 import type { Log } from '../../src/ports/log.ts'
 
-export interface Place {
+/** Identifies a session; the server has one instance per directory. */
+export interface SessionRef {
   id: string
   directory: string
 }
@@ -27,218 +29,234 @@ export interface Place {
 export class OpencodeError extends Error {
   readonly status: number | null
 
-  /** `status` is HTTP's; null where the server did not answer at all. */
+  /** `status` is the HTTP status; null if the server did not answer. */
   constructor(status: number | null, message: string, cause?: unknown) {
     super(message, { cause })
     this.status = status
   }
 }
 
-/** The server speaks another version of its API than this shim. */
+/** The server has an unsupported version. */
 export class OpencodeVersionError extends Error {}
 
-/** @throws OpencodeError, from each of them. */
+/** @throws OpencodeError from every method. */
 export interface OpencodeServer {
-  /** Null where there is none of that id. */
-  session(place: Place): Promise<Session | null>
-  /** The newest messages with their parts, oldest first; at most `limit`. */
-  messages(place: Place, limit: number): Promise<StoredMessage[]>
-  isBusy(place: Place): Promise<boolean>
-  /** The server has it; whether it is ever answered is told by events. */
-  prompt(place: Place, prompt: Prompt): Promise<void>
-  /** Deletes a stored message. Absent where the client of the server offers no such call. */
-  removeMessage?(place: Place, message_id: string): Promise<void>
+  /** Returns null if the session does not exist. */
+  session(session_ref: SessionRef): Promise<Session | null>
+  /** Returns the newest messages with their parts, oldest first; at most `limit`. */
+  messages(session_ref: SessionRef, limit: number): Promise<StoredMessage[]>
+  isBusy(session_ref: SessionRef): Promise<boolean>
+  /** Resolves when the server has accepted the prompt; events report whether it is answered. */
+  prompt(session_ref: SessionRef, prompt: Prompt): Promise<void>
+  /** Deletes a stored message. Absent if the client of the server has no such call. */
+  removeMessage?(session_ref: SessionRef, message_id: string): Promise<void>
   close(): void
 }
 
-/** What may be done besides on a server that is the persona's own. */
+/** Additional operations on the persona's own server. */
 export interface OwnedServer extends OpencodeServer {
-  /** Nothing is heard of it any more. */
+  /** Whether the event stream has ended. */
   isGone(): boolean
-  begin(directory: string): Promise<Place>
-  /** What its sessions ask of a person at the moment. */
-  open(directory: string): Promise<Asked[]>
-  /** `asked` is what asks, with the directory it works in. */
-  permit(asked: Place, reply: PermissionReply): Promise<void>
-  rejectQuestion(asked: Place): Promise<void>
+  createSession(directory: string): Promise<SessionRef>
+  /** Returns the open requests of its sessions to a person. */
+  openRequests(directory: string): Promise<UserRequest[]>
+  /** `request` is the request's id with the directory of its session. */
+  replyPermission(request: SessionRef, reply: PermissionReply): Promise<void>
+  rejectQuestion(request: SessionRef): Promise<void>
 }
 
 export interface OpencodeHandlers {
   onEvent: (event: Event) => void
-  onAsked: (asked: Asked) => void
+  onRequest: (request: UserRequest) => void
   onClose: () => void
 }
 
-/** Connects and listens. Rejects where no server answers. */
+export interface ServerAccess {
+  url: string
+  authorization: string
+}
+
+/** Connects and subscribes to the events. Rejects if no server answers. */
 export async function connectOpencode(
-  at: { url: string; authorization: string },
+  at: ServerAccess,
   options: { clock: Pick<Clock, 'after'>; log: Log },
   handlers: OpencodeHandlers,
 ): Promise<OwnedServer> {
-  const { clock, log } = options
-  const headers = { authorization: at.authorization, 'content-type': 'application/json' }
+  const http = serverHttp(at, options.clock)
+  await requireVersion(http)
+  const stream = await openEvents(at, options, handlers)
+  return {
+    ...sessionCalls(http),
+    ...ownerCalls(http),
+    isGone: () => stream.signal.aborted,
+    close: () => stream.abort(),
+  }
+}
 
-  async function ask(
+interface ServerHttp {
+  /** @throws OpencodeError if the server did not answer in time. */
+  readonly send: (route: string, init?: RequestInit, timeout_ms?: number) => Promise<Response>
+  /** @throws OpencodeError also for an error status or an unknown format. */
+  readonly read: <T>(route: string, schema: z.ZodType<T>) => Promise<T>
+  /** @throws OpencodeError also for an error status. */
+  readonly post: (route: string, body: object, timeout_ms?: number) => Promise<Response>
+}
+
+function serverHttp(at: ServerAccess, clock: Pick<Clock, 'after'>): ServerHttp {
+  async function send(
     route: string,
     init: RequestInit = {},
-    patience_ms: number = LIMITS.opencode_answer_ms,
+    timeout_ms: number = LIMITS.opencode_answer_ms,
   ): Promise<Response> {
     const abort = new AbortController()
-    const patience = clock.after(patience_ms, () => abort.abort())
+    const timeout = clock.after(timeout_ms, () => abort.abort())
     try {
-      const response = await fetch(`${at.url}${route}`, { ...init, headers, signal: abort.signal })
-      // Read here, so that the patience covers the body too.
+      const options = { ...init, headers: headersFor(at), signal: abort.signal }
+      const response = await fetch(`${at.url}${route}`, options)
+      // Read here, so that the timeout covers the body too.
       const body = await response.arrayBuffer()
       return new Response(response.status === 204 ? null : body, { status: response.status })
     } catch (cause) {
-      throw new OpencodeError(null, `${route} was not answered`, cause)
+      throw new OpencodeError(null, `${route} failed or timed out`, cause)
     } finally {
-      patience.cancel()
+      timeout.cancel()
     }
-  }
-
-  async function read<T>(route: string, form: z.ZodType<T>): Promise<T> {
-    const response = await ask(route)
-    if (!response.ok) throw new OpencodeError(response.status, `${route}: ${response.status}`)
-    return formed(route, response, form)
-  }
-
-  async function formed<T>(route: string, response: Response, form: z.ZodType<T>): Promise<T> {
-    const answer = form.safeParse(jsonIn(await response.text()))
-    if (answer.success) return answer.data
-    throw new OpencodeError(null, `${route} was answered in another form: ${answer.error.message}`)
-  }
-
-  await requireVersion()
-  const stream = new AbortController()
-  // Only until its headers: the stream itself goes on for ever.
-  const patience = clock.after(LIMITS.opencode_answer_ms, () => stream.abort())
-  const response = await fetch(`${at.url}/global/event`, { headers, signal: stream.signal })
-    .catch((cause: unknown) => {
-      throw new OpencodeError(null, '/global/event was not answered', cause)
-    })
-    .finally(() => patience.cancel())
-  if (!response.ok || response.body === null)
-    throw new OpencodeError(response.status, `/global/event: ${response.status}`)
-  void follow(response.body)
-
-  async function requireVersion(): Promise<void> {
-    const { version } = await read('/global/health', Health).catch((error: unknown) => {
-      if (!(error instanceof OpencodeError) || error.status !== 404) throw error
-      return { version: 'of an unknown version' }
-    })
-    const fault = opencodeVersionFault(version)
-    if (fault !== null) throw new OpencodeVersionError(fault)
-  }
-
-  async function follow(body: AsyncIterable<Uint8Array>): Promise<void> {
-    const decoder = new TextDecoder()
-    // The server says something every ten seconds; one that says nothing is gone.
-    const watch = () => clock.after(LIMITS.opencode_silence_ms, () => stream.abort())
-    let silence = watch()
-    /** Of a line that has not ended yet. Put together once: a long one comes in thousands. */
-    let pieces: string[] = []
-    let length = 0
-    try {
-      for await (const chunk of body) {
-        silence.cancel()
-        silence = watch()
-        const [piece = '', ...begun] = decoder.decode(chunk, { stream: true }).split('\n')
-        pieces.push(piece)
-        length += piece.length
-        if (length > LIMITS.opencode_event_length_max) throw new Error('an event without end')
-        if (begun.length === 0) continue
-        const rest = begun.pop() ?? ''
-        const lines = [pieces.join(''), ...begun]
-        pieces = [rest]
-        length = rest.length
-        for (const line of lines) if (line.startsWith('data:')) received(line.slice('data:'.length))
-      }
-    } catch (error) {
-      log.debug({ err: error }, 'the stream of events broke')
-    } finally {
-      silence.cancel()
-      stream.abort()
-      handlers.onClose()
-    }
-  }
-
-  function received(text: string): void {
-    const envelope = Envelope.safeParse(jsonIn(text))
-    if (!envelope.success) return log.warn({}, 'the server sent what is no event')
-    const event = Event.safeParse(envelope.data.payload)
-    if (event.success) return handlers.onEvent(event.data)
-    const asked = Asked.safeParse(envelope.data.payload)
-    if (asked.success) handlers.onAsked(asked.data)
-  }
-
-  async function post(route: string, body: object, patience_ms?: number): Promise<Response> {
-    const response = await ask(route, { method: 'POST', body: JSON.stringify(body) }, patience_ms)
-    if (!response.ok) throw new OpencodeError(response.status, `${route}: ${response.status}`)
-    return response
   }
 
   return {
+    send,
+    async read(route, schema) {
+      const response = await send(route)
+      if (!response.ok) throw new OpencodeError(response.status, `${route}: ${response.status}`)
+      return parseBody(route, response, schema)
+    },
+    async post(route, body, timeout_ms) {
+      const response = await send(route, { method: 'POST', body: JSON.stringify(body) }, timeout_ms)
+      if (!response.ok) throw new OpencodeError(response.status, `${route}: ${response.status}`)
+      return response
+    },
+  }
+}
+
+const headersFor = ({ authorization }: ServerAccess) => ({
+  authorization,
+  'content-type': 'application/json',
+})
+
+/** @throws OpencodeError */
+async function parseBody<T>(route: string, response: Response, schema: z.ZodType<T>): Promise<T> {
+  const answer = schema.safeParse(parseJsonOrNull(await response.text()))
+  if (answer.success) return answer.data
+  throw new OpencodeError(null, `${route} was answered in an unknown format: ${answer.error.message}`)
+}
+
+/** @throws OpencodeVersionError, OpencodeError */
+async function requireVersion({ read }: ServerHttp): Promise<void> {
+  const { version } = await read('/global/health', Health).catch((error: unknown) => {
+    if (!(error instanceof OpencodeError) || error.status !== 404) throw error
+    return { version: 'of an unknown version' }
+  })
+  const fault = opencodeVersionFault(version)
+  if (fault !== null) throw new OpencodeVersionError(fault)
+}
+
+/** Subscribes to the events. Returns the controller that ends the stream. @throws OpencodeError */
+async function openEvents(
+  at: ServerAccess,
+  { clock, log }: { clock: Pick<Clock, 'after'>; log: Log },
+  handlers: OpencodeHandlers,
+): Promise<AbortController> {
+  const stream = new AbortController()
+  // The timeout covers only the headers, because the stream has no end.
+  const timeout = clock.after(LIMITS.opencode_answer_ms, () => stream.abort())
+  const response = await fetch(`${at.url}/global/event`, { headers: headersFor(at), signal: stream.signal })
+    .catch((cause: unknown) => {
+      throw new OpencodeError(null, '/global/event failed or timed out', cause)
+    })
+    .finally(() => timeout.cancel())
+  if (!response.ok || response.body === null)
+    throw new OpencodeError(response.status, `/global/event: ${response.status}`)
+
+  function onData(text: string): void {
+    const envelope = Envelope.safeParse(parseJsonOrNull(text))
+    if (!envelope.success) return log.warn({}, 'invalid event from the server ignored')
+    const event = Event.safeParse(envelope.data.payload)
+    if (event.success) return handlers.onEvent(event.data)
+    const request = UserRequest.safeParse(envelope.data.payload)
+    if (request.success) handlers.onRequest(request.data)
+  }
+
+  const reader = { clock, log, abort: () => stream.abort(), onData }
+  void readEventStream(response.body, reader).then(() => handlers.onClose())
+  return stream
+}
+
+function sessionCalls({ send, read, post }: ServerHttp): Omit<OpencodeServer, 'close'> {
+  return {
     async session({ id, directory }) {
       try {
-        return await read(`/session/${encoded(id)}${inDirectory(directory)}`, Session)
+        return await read(`/session/${encoded(id)}${directoryQuery(directory)}`, Session)
       } catch (error) {
         if (error instanceof OpencodeError && error.status === 404) return null
         throw error
       }
     },
     messages: ({ id, directory }, limit) =>
-      read(`/session/${encoded(id)}/message${inDirectory(directory)}&limit=${limit}`, Messages),
+      read(`/session/${encoded(id)}/message${directoryQuery(directory)}&limit=${limit}`, Messages),
     async removeMessage({ id, directory }, message_id) {
-      const route = `/session/${encoded(id)}/message/${encoded(message_id)}${inDirectory(directory)}`
-      const response = await ask(route, { method: 'DELETE' })
-      // One that is gone already is as good.
+      const route = `/session/${encoded(id)}/message/${encoded(message_id)}${directoryQuery(directory)}`
+      const response = await send(route, { method: 'DELETE' })
+      // 404: the message has been deleted already.
       if (!response.ok && response.status !== 404)
         throw new OpencodeError(response.status, `${route}: ${response.status}`)
     },
     async isBusy({ id, directory }) {
-      const statuses = await read(`/session/status${inDirectory(directory)}`, Statuses)
+      const statuses = await read(`/session/status${directoryQuery(directory)}`, Statuses)
       return (statuses[id]?.type ?? 'idle') !== 'idle'
     },
     async prompt({ id, directory }, prompt) {
-      const route = `/session/${encoded(id)}/prompt_async${inDirectory(directory)}`
+      const route = `/session/${encoded(id)}/prompt_async${directoryQuery(directory)}`
       await post(route, prompt)
     },
-    async begin(directory) {
-      const route = `/session${inDirectory(directory)}`
-      // Given up and asked again, there would be two sessions.
+  }
+}
+
+/** Operations that only the owner of the server uses. */
+function ownerCalls({ read, post }: ServerHttp): Omit<OwnedServer, keyof OpencodeServer | 'isGone'> {
+  return {
+    async createSession(directory) {
+      const route = `/session${directoryQuery(directory)}`
+      // Longer timeout, because a retry after an abort would create a second session.
       const response = await post(route, {}, LIMITS.opencode_first_answer_ms)
-      const { id } = await formed(route, response, Session)
+      const { id } = await parseBody(route, response, Session)
       return { id, directory }
     },
-    async open(directory) {
+    async openRequests(directory) {
       const [permissions, questions] = await Promise.all([
-        read(`/permission${inDirectory(directory)}`, Open),
-        read(`/question${inDirectory(directory)}`, Open),
+        read(`/permission${directoryQuery(directory)}`, OpenRequests),
+        read(`/question${directoryQuery(directory)}`, OpenRequests),
       ])
       return [
         ...permissions.map((properties) => ({ type: 'permission.asked' as const, properties })),
         ...questions.map((properties) => ({ type: 'question.asked' as const, properties })),
       ]
     },
-    async permit({ id, directory }, reply) {
-      await post(`/permission/${encoded(id)}/reply${inDirectory(directory)}`, reply)
+    async replyPermission({ id, directory }, reply) {
+      await post(`/permission/${encoded(id)}/reply${directoryQuery(directory)}`, reply)
     },
     async rejectQuestion({ id, directory }) {
-      await post(`/question/${encoded(id)}/reject${inDirectory(directory)}`, {})
+      await post(`/question/${encoded(id)}/reject${directoryQuery(directory)}`, {})
     },
-    isGone: () => stream.signal.aborted,
-    close: () => stream.abort(),
   }
 }
 
-/** Every directory has an instance of its own in the server. */
-function inDirectory(directory: string): string {
+/** Returns the query that selects the server's instance for the directory. */
+function directoryQuery(directory: string): string {
   return `?directory=${encoded(directory)}`
 }
 
 /**
- * For a URL, which holds no half of a character. What file systems and URLs make of one stands in its place:
+ * Encodes a text for a URL. Lone surrogates are replaced first, as URLs and file systems do:
  * https://webidl.spec.whatwg.org/#idl-USVString
  */
 function encoded(text: string): string {

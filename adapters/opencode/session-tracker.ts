@@ -1,44 +1,41 @@
 /**
- * Where one opencode session's turn stands, from what its server tells. Pure: every function gives the
- * next state.
+ * Tracks the turn of one opencode session from its server's events and answers. Pure: every function returns the next
+ * state.
  *
- * The session that is rung is the one a person works in: the newest that began, or the one that was last
- * written to. A subagent's session has a parent and is never bound.
+ * The bound session is the one in which a person works: the newest, or the one that was written to last. A subagent's
+ * session has a parent and is never bound.
  */
-import type { Event, KeptMessage, Prompt, Session, StoredMessage } from './protocol.ts'
+import type { Event, MessageInfo, Prompt, Session, StoredMessage } from './protocol.ts'
 import { DoorbellId, type Identity } from '../../src/contracts/ids.ts'
-import { LIMITS } from '../../src/contracts/limits.ts'
-import type { Turn } from '../../src/contracts/registry.ts'
+import { LIMITS } from '../../src/contracts/limits/limits.ts'
+import { beginTurn, initialTurn, type TurnState } from '../turn-tracker.ts'
 
-export interface TrackedSession {
+export interface TrackedSession extends TurnState {
   /** Null while no session is bound. */
   session: { id: string; directory: string } | null
-  turn: Turn
-  /** Grows with every turn that begins, also across sessions. */
-  turn_seq: number
-  seen_doorbell_id: DoorbellId | null
-  /** What the person works with; a bell without it would change it, for the person too. */
+
+  /** The person's agent and model. A doorbell without them would change the person's choice, too. */
   choice: Pick<Prompt, 'agent' | 'model' | 'variant'>
-  /** An agent of the person's choice that opencode does not know any more: it takes no prompt for it. */
+  /** The chosen agent, if opencode no longer knows it and rejects prompts for it. */
   missing_agent: string | null
-  /** Ids ascend. opencode tells of older messages again. */
+  /** Message ids are ascending. opencode may report older messages again. */
   newest_message_id: string
-  /** The newest that an answer was begun to. */
+  /** The newest message to which an answer was started. */
   answered_message_id: string
-  /** The newest answer; a turn goes on with another one. */
+  /** The newest answer; a turn may consist of several. */
   newest_answer_id: string
-  /** Doorbells whose prompts are stored in the session and were not answered yet. */
-  standing: readonly StoredBell[]
-  /** A doorbell that was handed to the server and of whose message nothing is known yet. */
-  handed: DoorbellId | null
-  /** A person aborted the last turn, or refused what it asked for and so ended it, and has written nothing since. */
+  /** Doorbells whose prompts are stored in the session and not yet answered. */
+  stored: readonly StoredBell[]
+  /** A doorbell that was sent to the server and whose message is not known yet. */
+  sent: DoorbellId | null
+  /** A person aborted the last turn, or ended it by rejecting a request, and has written nothing after that. */
   interrupted: boolean
-  /** Another session in which somebody wrote; bound once it is known to be no subagent's. */
+  /** Another session with a new message; bound when it is known not to be a subagent's. */
   candidate: string | null
   /**
-   * What was told does not say whether a turn runs, so the server is asked in a while. `created`: most begin
-   * with a message, which is told a moment later. `begins`: a message came, its turn not yet. `breaks`: a turn was
-   * aborted, or failed; the end of such a one is told twice, and what is rung between the two may be lost.
+   * Why it is uncertain whether a turn runs; the server is queried after a while. `created`: a new session, whose first
+   * message usually follows. `begins`: a message whose turn has not begun. `breaks`: a turn that was aborted or failed;
+   * its end is reported twice, and a ring between the two may be lost.
    */
   doubt: Presumption | 'breaks' | null
 }
@@ -58,19 +55,18 @@ const UNBOUND = {
   newest_message_id: '',
   answered_message_id: '',
   newest_answer_id: '',
-  standing: [],
-  handed: null,
+  stored: [],
+  sent: null,
   interrupted: false,
   candidate: null,
   doubt: null,
 } as const
 
-/** Turn numbers must not go back when a killed shim is replaced, so they begin with the time. */
 export function startTracking(now_ms: number): TrackedSession {
-  return { ...UNBOUND, turn_seq: now_ms, seen_doorbell_id: null }
+  return { ...initialTurn(now_ms), ...UNBOUND }
 }
 
-export function isPersons({ parentID }: Session): boolean {
+export function isUserSession({ parentID }: Session): boolean {
   return parentID === undefined
 }
 
@@ -87,50 +83,50 @@ export function unbound(state: TrackedSession): TrackedSession {
 }
 
 /**
- * The connection is gone, and perhaps the server with it. The session and its messages are kept on disk; the next
- * connection reports the turn. A prompt that a server has accepted it still stores if only the connection broke.
+ * The connection is lost, and perhaps the server has exited. The session and its messages are on disk, and the next
+ * connection reports the turn. If only the connection failed, the server still stores an accepted prompt.
  */
-export function adrift(state: TrackedSession): TrackedSession {
+export function disconnected(state: TrackedSession): TrackedSession {
   return { ...state, turn: 'unknown', doubt: null }
 }
 
-/** Another process answers: a prompt that the former one had accepted and not stored is gone. */
+/** Another server process answers: a prompt that the former one had accepted and not stored is lost. */
 export function serverReplaced(state: TrackedSession): TrackedSession {
-  return state.handed === null ? state : { ...state, handed: null }
+  return state.sent === null ? state : { ...state, sent: null }
 }
 
-/** A turn runs, and that is not only presumed. */
+/** Whether a turn is known to run, not only presumed. */
 export function isRunning({ turn, doubt }: TrackedSession): boolean {
   return turn === 'busy' && doubt === null
 }
 
-/** The newest doorbell that the server still holds and that no turn has begun with. */
-export function outstanding({ standing, handed }: TrackedSession): DoorbellId | null {
-  return handed ?? standing.at(-1)?.doorbell_id ?? null
+/** Returns the newest doorbell that the server still holds and with which no turn has begun. */
+export function outstanding({ stored, sent }: TrackedSession): DoorbellId | null {
+  return sent ?? stored.at(-1)?.doorbell_id ?? null
 }
 
-/** A doorbell is being handed to the server. */
-export function bellHanded(state: TrackedSession, doorbell_id: DoorbellId): TrackedSession {
-  return { ...state, handed: doorbell_id }
+/** A doorbell is being sent to the server. */
+export function bellSent(state: TrackedSession, doorbell_id: DoorbellId): TrackedSession {
+  return { ...state, sent: doorbell_id }
 }
 
-/** The server has refused it, or deleted it, or holds no trace of it. */
-export function bellGone(state: TrackedSession, doorbell_id: DoorbellId): TrackedSession {
+/** The server has rejected or deleted the doorbell, or has no trace of it. */
+export function bellRemoved(state: TrackedSession, doorbell_id: DoorbellId): TrackedSession {
   return {
     ...state,
-    handed: state.handed === doorbell_id ? null : state.handed,
-    standing: state.standing.filter((bell) => bell.doorbell_id !== doorbell_id),
+    sent: state.sent === doorbell_id ? null : state.sent,
+    stored: state.stored.filter((bell) => bell.doorbell_id !== doorbell_id),
   }
 }
 
-/** What the server has stored of the session, oldest first: the newest messages. */
+/** Takes over the newest stored messages of the session, oldest first. */
 export function messagesRead(
   state: TrackedSession,
   messages: readonly StoredMessage[],
   identity: Identity,
 ): TrackedSession {
   const answered = messages.reduce(
-    (next, { info }) => (info.role === 'assistant' ? answerTold(next, info) : next),
+    (next, { info }) => (info.role === 'assistant' ? answerReported(next, info) : next),
     state,
   )
   const parts = messages.flatMap(({ info, parts }) => parts.map((part) => ({ ...part, messageID: info.id })))
@@ -138,95 +134,99 @@ export function messagesRead(
   if (next.seen_doorbell_id !== null) return next
   // A shim that was restarted reports the last doorbell that this session has seen.
   const seen = parts.flatMap(({ messageID, metadata }) =>
-    messageID <= next.answered_message_id ? (bellIn(metadata?.[BELL_KEY], identity) ?? []) : [],
+    messageID <= next.answered_message_id ? (parseBellName(metadata?.[BELL_KEY], identity) ?? []) : [],
   )
   return { ...next, seen_doorbell_id: seen.at(-1) ?? null }
 }
 
-/** A turn runs, or is about to, of which no event told yet. */
+/** A turn runs or is about to begin, without an event yet. */
 export function turnPresumed(state: TrackedSession, doubt: Presumption = 'begins'): TrackedSession {
-  return { ...turnBegun(state), doubt }
+  return { ...beginTurn(state), doubt }
 }
 
-/** What the server answered. `asked` is the state in which it was: what was told of the turn since is newer. */
-export function statusAnswered(state: TrackedSession, busy: boolean, asked: TrackedSession): TrackedSession {
+/** The server's answer to a turn query. `at_query` is the state at its start; later events take precedence. */
+export function statusAnswered(
+  state: TrackedSession,
+  busy: boolean,
+  at_query: TrackedSession,
+): TrackedSession {
   if (state.session === null) return state
-  if (asked.session?.id === state.session.id) {
-    if (turnMoved(asked, state)) return state
-    // The turn of a message that came since may not have begun when it answered.
-    const spoken = asked.newest_message_id !== state.newest_message_id
-    if (spoken && !busy) return { ...state, doubt: 'begins' }
+  if (at_query.session?.id === state.session.id) {
+    if (hasTurnChanged(at_query, state)) return state
+    // A message that arrived during the query may not have begun its turn when the server answered.
+    const has_new_message = at_query.newest_message_id !== state.newest_message_id
+    if (has_new_message && !busy) return { ...state, doubt: 'begins' }
   }
-  if (busy) return { ...turnBegun(state), doubt: null }
-  // Its turn is still to come, however slow the server is.
-  if (state.standing.length > 0) return { ...turnBegun(state), doubt: 'begins' }
+  if (busy) return { ...beginTurn(state), doubt: null }
+  // The turn of a stored doorbell is still to begin, even on a slow server.
+  if (state.stored.length > 0) return { ...beginTurn(state), doubt: 'begins' }
   return state.doubt === null ? turnEnded(state) : { ...state, turn: 'idle', doubt: null }
 }
 
-/** What the server answered when it was asked for a session: what it is, what was said last, whether a turn runs. */
-export interface LookedUp {
+/** A session as read from the server: its data, its newest message, and whether a turn runs. */
+export interface SessionReading {
   session: Session
-  /** `unread` where the server could not show it. */
-  newest_message: KeptMessage | 'unread' | null
+  /** `unread` if the server could not return it. */
+  newest_message: MessageInfo | 'unread' | null
   busy: boolean
 }
 
-/** Binds the session that was looked up. `asked` is the state in which its turn was asked for. */
-export function lookedUp(
+/** Binds the session that was read. `at_query` is the state at the start of its turn query. */
+export function sessionRead(
   state: TrackedSession,
-  { session, newest_message, busy }: LookedUp,
-  asked: TrackedSession,
+  { session, newest_message, busy }: SessionReading,
+  at_query: TrackedSession,
   now_ms: number,
 ): TrackedSession {
   const next = withNewest(bound(state, session), newest_message)
-  if (next.doubt === 'breaks') return turnBegun(next)
-  if (busy) return statusAnswered(next, busy, asked)
-  // The server may not know yet of a turn that just began, whether that was told or not.
-  if (next.doubt !== null) return turnBegun(next)
+  if (next.doubt === 'breaks') return beginTurn(next)
+  if (busy) return statusAnswered(next, busy, at_query)
+  // The server may not know a turn that has just begun.
+  if (next.doubt !== null) return beginTurn(next)
   if (state.candidate === session.id || isFresh(newest_message, now_ms)) return turnPresumed(next)
   if (newest_message === null && now_ms - session.time.created < LIMITS.opencode_first_prompt_ms)
     return turnPresumed(next, 'created')
-  return statusAnswered(next, busy, asked)
+  return statusAnswered(next, busy, at_query)
 }
 
 /**
- * A message that was not answered, so lately that its turn may not have begun. `time` is when the prompt came:
- * one that took the server long to prepare is not known by it.
+ * Whether the message is unanswered and so recent that its turn may not have begun. `time` is the arrival of the prompt,
+ * so a prompt that took long to prepare is not recognized.
  */
-function isFresh(message: LookedUp['newest_message'], now_ms: number): boolean {
+function isFresh(message: SessionReading['newest_message'], now_ms: number): boolean {
   if (message === 'unread') return true
   return message?.role === 'user' && now_ms - message.time.created < LIMITS.opencode_begin_ms
 }
 
-/** What was said and answered while nothing was heard. */
-function withNewest(state: TrackedSession, message: LookedUp['newest_message']): TrackedSession {
+/** Takes over messages and answers that arrived while no server was connected. */
+function withNewest(state: TrackedSession, message: SessionReading['newest_message']): TrackedSession {
   if (message === null || message === 'unread') return state
-  if (message.role === 'assistant') return answerTold(state, message)
+  if (message.role === 'assistant') return answerReported(state, message)
   return message.id > state.newest_message_id ? { ...state, newest_message_id: message.id } : state
 }
 
 /**
- * A refusal ends the turn, unless the person wrote a word with it or the settings say otherwise: then the agent
- * begins another answer. Which one it refused is not known where no answer was read before.
+ * Handles a reported answer. A rejection ends the turn, unless the person added a message or the settings differ: then
+ * the agent starts another answer. Without a previously read answer the rejected one is unknown.
  */
-function answerTold(
+function answerReported(
   state: TrackedSession,
   { id, parentID }: Pick<Message, 'id' | 'parentID'>,
 ): TrackedSession {
-  const next = answeredTo(state, parentID)
+  const next = messageAnswered(state, parentID)
   if (id <= next.newest_answer_id) return next
-  const goes_on = next.newest_answer_id !== ''
-  return { ...next, newest_answer_id: id, interrupted: next.interrupted && !goes_on }
+  const continues = next.newest_answer_id !== ''
+  return { ...next, newest_answer_id: id, interrupted: next.interrupted && !continues }
 }
 
-/** Ids ascend, and a turn shows the model everything that was stored before: also doorbells of earlier prompts. */
-function answeredTo(state: TrackedSession, message_id = ''): TrackedSession {
+/** Ids are ascending, and a turn shows the model all earlier stored messages, so earlier doorbells count as seen. */
+function messageAnswered(state: TrackedSession, message_id = ''): TrackedSession {
   if (message_id <= state.answered_message_id) return state
-  const seen = state.standing.filter((bell) => bell.message_id <= message_id)
+  const seen = state.stored.filter((bell) => bell.message_id <= message_id)
   return {
     ...state,
     answered_message_id: message_id,
-    standing: state.standing.filter((bell) => !seen.includes(bell)),
+    stored: state.stored.filter((bell) => !seen.includes(bell)),
     seen_doorbell_id: seen.at(-1)?.doorbell_id ?? state.seen_doorbell_id,
   }
 }
@@ -235,30 +235,30 @@ type Part = StoredMessage['parts'][number]
 
 function partStored(state: TrackedSession, part: Part, identity: Identity): TrackedSession {
   const { messageID: message_id, metadata } = part
-  const doorbell_id = bellIn(metadata?.[BELL_KEY], identity)
-  if (doorbell_id === null || state.standing.some((bell) => bell.message_id === message_id)) return state
-  const handed = state.handed === doorbell_id ? null : state.handed
+  const doorbell_id = parseBellName(metadata?.[BELL_KEY], identity)
+  if (doorbell_id === null || state.stored.some((bell) => bell.message_id === message_id)) return state
+  const sent = state.sent === doorbell_id ? null : state.sent
   if (message_id <= state.answered_message_id)
-    return handed === state.handed ? state : { ...state, handed, seen_doorbell_id: doorbell_id }
-  return { ...state, handed, standing: [...state.standing, { message_id, doorbell_id }] }
+    return sent === state.sent ? state : { ...state, sent, seen_doorbell_id: doorbell_id }
+  return { ...state, sent, stored: [...state.stored, { message_id, doorbell_id }] }
 }
 
-/** A request for permission, or a question, was denied. */
+/** Whether the event reports a rejected permission request or question. */
 export function isRefusal(event: Event): boolean {
   if (event.type === 'permission.replied') return event.properties.reply === 'reject'
   return event.type === 'question.rejected'
 }
 
-export function told(state: TrackedSession, event: Event, identity: Identity): TrackedSession {
+export function eventReceived(state: TrackedSession, event: Event, identity: Identity): TrackedSession {
   const { sessionID } = event.properties
   if (event.type === 'session.created') return sessionCreated(state, event.properties.info)
   if (event.type === 'session.updated') return sessionUpdated(state, event.properties.info)
-  if (sessionID === state.session?.id) return toldOfBound(state, event, identity)
-  const written = event.type === 'message.updated' && event.properties.info.role === 'user'
-  return written && state.candidate !== sessionID ? { ...state, candidate: sessionID } : state
+  if (sessionID === state.session?.id) return boundEvent(state, event, identity)
+  const is_user_message = event.type === 'message.updated' && event.properties.info.role === 'user'
+  return is_user_message && state.candidate !== sessionID ? { ...state, candidate: sessionID } : state
 }
 
-function toldOfBound(
+function boundEvent(
   state: TrackedSession,
   event: Exclude<Event, { type: 'session.created' | 'session.updated' }>,
   identity: Identity,
@@ -274,17 +274,17 @@ function toldOfBound(
       return turnEnded(state)
     case 'session.error': {
       const { error } = event.properties
-      const missed = agentMissed(state, error?.data?.message)
+      const with_agent = withMissingAgent(state, error?.data?.message)
       const aborted = error?.name === 'MessageAbortedError'
-      // While no turn runs, the error is the refusal of a prompt that was accepted and not stored.
-      const refused = !aborted && state.turn === 'idle'
-      const next = { ...missed, ...(aborted && { interrupted: true }), ...(refused && { handed: null }) }
+      // Without a running turn, the error is the rejection of a prompt that was accepted and not stored.
+      const rejected = !aborted && state.turn === 'idle'
+      const next = { ...with_agent, ...(aborted && { interrupted: true }), ...(rejected && { sent: null }) }
       return next.turn === 'idle' ? next : { ...next, doubt: 'breaks' }
     }
     case 'message.removed': {
       const { messageID } = event.properties
-      const standing = state.standing.filter(({ message_id }) => message_id !== messageID)
-      return standing.length === state.standing.length ? state : { ...state, standing }
+      const stored = state.stored.filter(({ message_id }) => message_id !== messageID)
+      return stored.length === state.stored.length ? state : { ...state, stored }
     }
     case 'message.part.updated': {
       return partStored(state, event.properties.part, identity)
@@ -295,9 +295,9 @@ function toldOfBound(
   }
 }
 
-/** A window has a session only from its person's first prompt on: what is rung now would stand in that one. */
+/** A window creates its session with the person's first prompt, so a doorbell now would end up in that prompt's turn. */
 function sessionCreated(state: TrackedSession, info: Session): TrackedSession {
-  if (!isPersons(info)) return state
+  if (!isUserSession(info)) return state
   const next = bound(state, info)
   return info.id === state.session?.id ? next : turnPresumed(next, 'created')
 }
@@ -305,15 +305,15 @@ function sessionCreated(state: TrackedSession, info: Session): TrackedSession {
 function sessionUpdated(state: TrackedSession, info: Session): TrackedSession {
   if (info.id === state.session?.id) return bound(state, info)
   if (info.id !== state.candidate) return state
-  if (!isPersons(info)) return { ...state, candidate: null }
-  // Somebody wrote in it, so its turn begins, if it has not done so already.
+  if (!isUserSession(info)) return { ...state, candidate: null }
+  // A message was written in it, so its turn begins or has begun.
   return turnPresumed(bound(state, info))
 }
 
 type Message = Extract<Event, { type: 'message.updated' }>['properties']['info']
 
 function messageUpdated(state: TrackedSession, info: Message): TrackedSession {
-  if (info.role === 'assistant') return answerTold(state, info)
+  if (info.role === 'assistant') return answerReported(state, info)
   if (info.role !== 'user' || info.id <= state.newest_message_id) return state
   const { agent, model } = info
   const choice = {
@@ -323,34 +323,30 @@ function messageUpdated(state: TrackedSession, info: Message): TrackedSession {
   }
   const missing_agent = agent === state.missing_agent ? null : state.missing_agent
   const next = { ...state, choice, missing_agent, newest_message_id: info.id, interrupted: false }
-  // The server says busy up to two seconds later. What is rung until then may be lost.
+  // The server reports busy up to two seconds later. A ring until then may be lost.
   return state.turn === 'busy' && state.doubt === null ? next : turnPresumed(next)
 }
 
-/** All that tells of a prompt that was taken and then refused; its message never comes. */
-function agentMissed(state: TrackedSession, failure = ''): TrackedSession {
+/** The error of a prompt that was accepted and then rejected; its message never arrives. */
+function withMissingAgent(state: TrackedSession, failure = ''): TrackedSession {
   const { agent } = state.choice
   const missing = agent !== undefined && failure.startsWith(`Agent not found: "${agent}"`)
   return missing ? { ...state, missing_agent: agent } : state
 }
 
-function turnBegun<S extends TrackedSession>(state: S): S {
-  return { ...state, turn: 'busy', turn_seq: state.turn === 'busy' ? state.turn_seq : state.turn_seq + 1 }
-}
-
-/** Of a turn that broke the second end may still come, whatever runs now. */
+/** The second end of a failed turn may still arrive, so its doubt stays. */
 function turnRuns(state: TrackedSession): TrackedSession {
-  return { ...turnBegun(state), doubt: state.doubt === 'breaks' ? 'breaks' : null }
+  return { ...beginTurn(state), doubt: state.doubt === 'breaks' ? 'breaks' : null }
 }
 
 function turnEnded(state: TrackedSession): TrackedSession {
   if (state.doubt !== null) return state
-  // A message that came too late for the turn that ended begins the next one.
-  const left = state.turn === 'busy' && state.newest_message_id > state.answered_message_id
-  return left ? { ...state, doubt: 'begins' } : { ...state, turn: 'idle' }
+  // A message that was too late for the ended turn begins the next one.
+  const has_unanswered = state.turn === 'busy' && state.newest_message_id > state.answered_message_id
+  return has_unanswered ? { ...state, doubt: 'begins' } : { ...state, turn: 'idle' }
 }
 
-function turnMoved(before: TrackedSession, after: TrackedSession): boolean {
+function hasTurnChanged(before: TrackedSession, after: TrackedSession): boolean {
   return before.turn !== after.turn || before.turn_seq !== after.turn_seq || before.doubt !== after.doubt
 }
 
@@ -365,13 +361,13 @@ function modelChoice(providerID: string, modelID: string, variant: string | unde
   return { model: { providerID, modelID }, ...(variant === undefined ? {} : { variant }) }
 }
 
-/** With no agent opencode takes its default. */
+/** Returns the choice for a doorbell's prompt. Without an agent opencode uses its default. */
 export function bellChoice({ choice, missing_agent }: TrackedSession): TrackedSession['choice'] {
   const { agent, ...others } = choice
   return agent === undefined || agent === missing_agent ? others : choice
 }
 
-// --- the name that a bell bears
+// --- the name of a doorbell in a prompt's metadata
 
 const BELL_KEY = 'turnbell'
 
@@ -379,9 +375,9 @@ export function bellMetadata(identity: Identity, doorbell_id: DoorbellId): Recor
   return { [BELL_KEY]: `${identity}:${doorbell_id}` }
 }
 
-function bellIn(name: unknown, identity: Identity): DoorbellId | null {
+function parseBellName(name: unknown, identity: Identity): DoorbellId | null {
   const prefix = `${identity}:`
   if (typeof name !== 'string' || !name.startsWith(prefix)) return null
-  // Whoever writes in the session may write this too; the daemon takes no report with what is no id.
+  // Any author of the session can write this key, so the id is validated.
   return DoorbellId.safeParse(name.slice(prefix.length)).data ?? null
 }

@@ -1,12 +1,12 @@
 /**
- * A screen as tmux captures it with its colours, taken apart into cells. Only what tells a person's text
- * from a client's own hints is kept: colour of the text, bold, dim, inverse, struck out.
+ * Parses a captured tmux screen into cells. Only attributes that distinguish a person's text from a client's hints are
+ * kept: text colour, bold, dim, inverse, struck out.
  *
  * Source of the codes: ECMA-48, section 8.3.117 (SGR).
  */
 export interface Cell {
   char: string
-  /** As the terminal was told it: `39` is the default, `38;5;246` one of 256. */
+  /** SGR parameters: `39` is the default, `38;5;246` one of 256 colours. */
   colour: string
   bold: boolean
   dim: boolean
@@ -18,16 +18,16 @@ export type Row = readonly Cell[]
 type Pen = Omit<Cell, 'char'>
 
 const PLAIN: Pen = { colour: '39', bold: false, dim: false, inverse: false, struck: false }
-/** SGR, any other control sequence, an operating system command (links), a change of character set, the rest. */
-const PIECES =
+/** SGR, other control sequences, operating system commands (links), character set changes, control characters, text. */
+const TOKENS =
   /\x1b\[([0-9;:]*)m|\x1b\[[0-9;?]*[ -/]*[@-~]|\x1b\][^\x07\x1b]*(?:\x07|\x1b\\)|\x1b[()][A-Z0-9]|[\x00-\x1f\x7f]|([^\x00-\x1f\x7f])/gu
 
-/** The pen goes on from one line to the next, as tmux writes it. */
-export function cellsOf(lines: readonly string[]): Row[] {
+/** Parses lines into rows of cells. Attributes continue on the next line, as tmux writes them. */
+export function parseCells(lines: readonly string[]): Row[] {
   let pen = PLAIN
   return lines.map((line) => {
     const row: Cell[] = []
-    for (const [, codes, char] of line.matchAll(PIECES)) {
+    for (const [, codes, char] of line.matchAll(TOKENS)) {
       if (codes !== undefined) pen = withCodes(pen, codes)
       if (char !== undefined) row.push({ char, ...pen })
     }
@@ -66,22 +66,22 @@ export function textOf(row: Row): string {
   return row.map(({ char }) => char).join('')
 }
 
-/** Cells that show something. */
-export function inked(row: Row): Row {
+/** Returns the cells that are not white space. */
+export function visibleCells(row: Row): Row {
   return row.filter(({ char }) => char.trim() !== '')
 }
 
 export function isBlank(row: Row): boolean {
-  return inked(row).length === 0
+  return visibleCells(row).length === 0
 }
 
-/** The last rows that begin at the left edge, and what stands below that: in most clients, the last thing said. */
-export function lastSaid(rows: readonly Row[]): readonly Row[] {
+/** Returns the last row that begins at the left edge and all rows below it: in most clients the last message. */
+export function lastBlock(rows: readonly Row[]): readonly Row[] {
   const begins = rows.findLastIndex(([first]) => first !== undefined && first.char.trim() !== '')
   return rows.slice(Math.max(0, begins))
 }
 
-/** A client breaks lines where it likes, so texts are compared without their white space. */
-export function squeezed(text: string): string {
+/** Removes white space, because clients wrap lines at arbitrary positions and texts have to be compared. */
+export function withoutSpace(text: string): string {
   return text.replace(/\s+/g, '')
 }

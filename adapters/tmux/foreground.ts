@@ -1,22 +1,22 @@
 /**
- * Which client holds a terminal, from what `ps` says of it. The name that tmux shows is not enough: a client
- * that npm installed is `node`, and so is any other Node program.
+ * Determines the client in a terminal from the output of `ps`. tmux's program name is not enough: a client that npm
+ * installed is `node`, like any other Node program.
  */
 import type { TmuxClient } from './screen.ts'
 
 export interface TerminalProcess {
   pid: number
-  /** Its process group, and the one that the terminal listens to. */
+  /** Its process group, and the terminal's foreground process group. */
   pgid: number
   tpgid: number
   args: string
 }
 
-/** For `ps -o`. */
+/** Fields for `ps -o`. */
 export const PROCESS_FIELDS = 'pid=,pgid=,tpgid=,args='
 
-/** Lines of `ps`; those that are none are left out. */
-export function processesIn(output: string): TerminalProcess[] {
+/** Parses the output of `ps`; invalid lines are ignored. */
+export function parseProcesses(output: string): TerminalProcess[] {
   return output.split('\n').flatMap((line) => {
     const [, pid, pgid, tpgid, args] = /^\s*(\d+)\s+(\d+)\s+(-?\d+)\s+(.*)$/.exec(line) ?? []
     return args === undefined ? [] : [{ pid: Number(pid), pgid: Number(pgid), tpgid: Number(tpgid), args }]
@@ -28,17 +28,17 @@ const RUNTIMES = /^(?:node|nodejs|bun|deno)$/
 const SHELLS = /^-?(?:sh|ash|bash|dash|fish|ksh|mksh|nu|pwsh|tcsh|csh|xonsh|zsh)$/
 
 /**
- * The client in the foreground, null where something else is. A configured one is believed of a program
- * that is not known here, but never of a shell or of another client.
+ * Returns the client in the foreground, null for another program. A configured client is accepted for an unknown program,
+ * but not for a shell or another client.
  */
 export function clientInForeground(
   processes: readonly TerminalProcess[],
   configured: TmuxClient | undefined,
 ): TmuxClient | null {
-  const front = processes.filter(({ pgid, tpgid }) => pgid === tpgid)
-  const known = front.map(({ args }) => clientOf(args)).find((client) => client !== null)
-  if (known !== undefined) return configured === undefined || configured === known ? known : null
-  const leader = front.find(({ pid, pgid }) => pid === pgid)
+  const foreground = processes.filter(({ pgid, tpgid }) => pgid === tpgid)
+  const detected = foreground.map(({ args }) => clientOf(args)).find((client) => client !== null)
+  if (detected !== undefined) return configured === undefined || configured === detected ? detected : null
+  const leader = foreground.find(({ pid, pgid }) => pid === pgid)
   if (configured === undefined || leader === undefined) return null
   return SHELLS.test(programName(leader.args)) ? null : configured
 }
@@ -47,7 +47,7 @@ function clientOf(args: string): TmuxClient | null {
   const [program = '', ...rest] = args.split(' ')
   const script = rest.find((word) => !word.startsWith('-')) ?? ''
   const path = RUNTIMES.test(programName(program)) ? script : program
-  // The package's own file is called cli.js.
+  // The package's program is named cli.js.
   if (path.includes('/@anthropic-ai/claude-code/')) return 'claude-code'
   return PROGRAMS[programName(path)] ?? null
 }

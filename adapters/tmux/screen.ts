@@ -1,68 +1,29 @@
 /**
- * What a client's screen says of it. Pure: one reader per client, each tried on screens that the real
- * client drew (`test/fixtures/tmux/`).
+ * Reads a client's state from its screen. Pure: one reader per client, each tested with screens of the real client
+ * (`test/fixtures/tmux/`).
  *
- * A reader says `empty` only where it recognises everything that it needs: the client's own composer, the
- * cursor in it, nothing typed, no sign of a turn. A screen that is new to it is `unknown`, never `empty`.
+ * A reader returns `empty` only if it recognizes the client's composer with the cursor in it, no typed text and no sign of
+ * a turn. An unrecognized screen is `unknown`, never `empty`.
  */
-import { cellsOf, squeezed, textOf, type Row } from './cells.ts'
+import { parseCells, withoutSpace, textOf, type Row } from './cells.ts'
 import { claudeScreen } from './claude-screen.ts'
 import { codexScreen } from './codex-screen.ts'
 import { opencodeScreen } from './opencode-screen.ts'
+import type { Reader, Reading } from './reader.ts'
 import type { TmuxSettings } from '../../src/contracts/config.ts'
 
 export type TmuxClient = NonNullable<TmuxSettings['client']>
 
-/** One look at a pane. */
+/** The captured screen of a pane. */
 export interface Capture {
-  /** With the escapes of colours, as tmux prints them. */
+  /** With colour escapes, as printed by tmux. */
   lines: readonly string[]
   cursor_x: number
   cursor_y: number
-  /** Claude Code hides the terminal's cursor and draws its own. */
+  /** False also for Claude Code, which hides the terminal's cursor and draws its own. */
   cursor_visible: boolean
-  /** A person scrolls or copies; what is typed now goes to tmux. */
+  /** A person scrolls or copies, so keys go to tmux. */
   in_mode: boolean
-}
-
-/**
- * - `empty`: stands at its prompt, and nothing is typed.
- * - `draft`: stands at its prompt, and somebody has typed something.
- * - `busy`: a turn runs.
- * - `dialog`: asks something, or shows a list to choose from.
- * - `unknown`: anything else.
- */
-export type ScreenState = 'empty' | 'draft' | 'dialog' | 'busy' | 'unknown'
-
-export interface Reading {
-  state: ScreenState
-  /** What stands in the composer, without its white space; null where there is no composer to be seen. */
-  draft: string | null
-  /** What stands above the composer, without its white space. */
-  transcript: string
-  /**
-   * At an empty prompt: the screen shows that no turn runs. Codex shows nothing of a turn while its answer
-   * comes in, so there a prompt alone proves nothing.
-   */
-  ended: boolean
-  /** The last thing in the conversation is that a person interrupted the turn, or denied what it asked for. */
-  interrupted: boolean
-}
-
-/** What a reader works on. */
-export interface Screen {
-  rows: readonly Row[]
-  cursor_x: number
-  cursor_y: number
-  cursor_visible: boolean
-}
-
-/** What is known of one client's screen. */
-export interface Reader {
-  /** Null where no composer is to be seen. */
-  read(screen: Screen): Reading | null
-  /** Stands on the screen then where the client asks something. */
-  asks: RegExp
 }
 
 const READERS: Record<TmuxClient, Reader> = {
@@ -75,27 +36,43 @@ export function readScreen(client: TmuxClient, capture: Capture): Reading {
   if (capture.in_mode)
     return { state: 'unknown', draft: null, transcript: '', ended: false, interrupted: false }
   const { lines, cursor_x, cursor_y, cursor_visible } = capture
-  const rows = cellsOf(lines)
+  const rows = parseCells(lines)
   const reader = READERS[client]
   const reading = reader.read({ rows, cursor_x, cursor_y, cursor_visible })
-  return reading ?? withoutComposer(rows, reader.asks)
+  return reading ?? withoutComposer(rows, reader.question)
 }
 
-function withoutComposer(rows: readonly Row[], asks: RegExp): Reading {
-  const state = rows.some((row) => asks.test(textOf(row))) ? 'dialog' : 'unknown'
-  const transcript = squeezed(rows.map(textOf).join(''))
+function withoutComposer(rows: readonly Row[], question: RegExp): Reading {
+  const state = rows.some((row) => question.test(textOf(row))) ? 'dialog' : 'unknown'
+  const transcript = withoutSpace(rows.map(textOf).join(''))
   return { state, draft: null, transcript, ended: false, interrupted: false }
 }
 
-/** The bell stands in the conversation: the agent was told. */
+/** Whether the conversation contains the doorbell, which is its receipt. */
 export function showsBell(reading: Reading, text: string): boolean {
   return belowBell(reading, text) !== null
 }
 
-/** What the conversation shows below the bell, without white space; null where it does not show the bell. */
+/** Returns the conversation below the doorbell, without white space; null if it does not contain the doorbell. */
 export function belowBell({ transcript }: Reading, text: string): string | null {
-  // The end of it is enough, and it is the part that no other bell has.
+  // The end of the text is enough, because it is unique to the doorbell.
   const [mark = text] = /\(bell [^)]*\)$/.exec(text) ?? []
-  const at = transcript.lastIndexOf(squeezed(mark))
-  return at === -1 ? null : transcript.slice(at + squeezed(mark).length)
+  const at = transcript.lastIndexOf(withoutSpace(mark))
+  return at === -1 ? null : transcript.slice(at + withoutSpace(mark).length)
 }
+
+/** A complete doorbell text without white space, as `doorbellText` produces it. */
+const BELL =
+  /^(\[turnbell\](?:1signalwaits|\d+signalswait)\(from[\w.:/-]+\)\.Callsignals_pendingonce\.)\(bell([0-9a-z]+)\)$/
+
+/**
+ * Returns the doorbell in the composer. It is recognized by its format, not from memory: otherwise a restarted shim would
+ * take a doorbell of its predecessor for a person's draft and never ring again.
+ */
+export function bellInComposer({ draft }: Reading): string | null {
+  const [, words, id] = BELL.exec(draft ?? '') ?? []
+  return words === undefined ? null : `${words}(bell ${id})`
+}
+
+/** Whether the composer contains a doorbell that was pasted and never entered, and nothing else. */
+export const isOwnBell = (reading: Reading): boolean => bellInComposer(reading) !== null

@@ -1,15 +1,15 @@
-/** Asks a person at the terminal one question with yes or no. */
+/** Asks a person at the terminal a yes-or-no question. */
 import { createInterface } from 'node:readline'
 import type { Cli } from './cli.ts'
 
-/** Whether a person can be asked: both ends are a terminal. */
+/** Returns true if a person can answer: stdin and stderr are terminals. */
 export function canAsk({ stdin, stderr }: Pick<Cli, 'stdin' | 'stderr'>): boolean {
   return stdin.isTTY === true && stderr.isTTY === true
 }
 
 /**
- * Resolves with true for `y` or `yes`, with false for every other answer, for the end of the input, and once `signal`
- * is aborted.
+ * Resolves with true for `y` or `yes`. Resolves with false for any other answer, at the end of the input, and when
+ * `signal` is aborted.
  */
 export function confirm(
   { stdin, stderr }: Pick<Cli, 'stdin' | 'stderr'>,
@@ -17,7 +17,7 @@ export function confirm(
   signal?: AbortSignal,
 ): Promise<boolean> {
   stderr.write(`${question} [y/N] `)
-  // The terminal stays in its own line mode, so that Ctrl-C still reaches the process as a signal.
+  // The terminal stays in line mode, so that Ctrl-C still reaches the process as a signal.
   const lines = createInterface({ input: stdin, terminal: false, ...(signal && { signal }) })
   return new Promise((resolve) => {
     const end = (answer: boolean) => {

@@ -1,22 +1,23 @@
 /**
- * What every command is handed: the outside world, read once in `main.ts`, and from it the home, the
- * configuration and the clients. Commands are functions `registerX(program, cli)`, one file each.
+ * The outside world of a command, read once in `main.ts`, and one invocation with its home, configuration and clients.
+ * Each command is a function `registerX(program, cli)` in a file of its own.
  */
 import { type Command, InvalidArgumentError } from 'commander'
 import type { createColors } from 'picocolors'
 import type { Config } from '../contracts/config.ts'
-import { describeIssues, TurnbellError } from '../contracts/errors.ts'
-import { Identity } from '../contracts/ids.ts'
+import { describeIssues, TurnbellError } from '../contracts/errors/errors.ts'
+import { Identity, type ClientKind } from '../contracts/ids.ts'
+import type { StoreFault } from '../contracts/errors/store-fault.ts'
 import type { Clock } from '../ports/clock.ts'
 import type { Ids, Random } from '../ports/random.ts'
-import type { BundleName } from '../system/bundles.ts'
-import { loadConfig } from '../system/config.ts'
-import { findHub, noHubIn, usualAddress } from '../system/hub-address.ts'
-import { personaPaths, resolveHome, type Home, type PersonaPaths } from '../system/home.ts'
-import { wiredHome } from '../system/wired-home.ts'
-import { readOperatorToken } from '../system/secrets.ts'
+import type { BundleName } from '../system/process/bundles.ts'
+import { loadConfig } from '../system/config/config.ts'
+import { findHub, noHubIn, displayAddress } from '../system/config/hub-discovery.ts'
+import { personaPaths, resolveHome, type Home, type PersonaPaths } from '../system/config/home.ts'
+import { wiredHome } from '../system/clients/wired-home.ts'
+import { readOperatorToken } from '../system/config/secrets.ts'
 import { createControlClient, type ControlClient } from './control-client.ts'
-import { createHubClient, type HubClient } from './hub-client.ts'
+import { createHubClient, type HubClient } from './hub/client.ts'
 import type { Output } from './output.ts'
 import type { ProgramRunner } from './run-program.ts'
 
@@ -32,23 +33,28 @@ export interface Cli {
   random: Random
   ids: Ids
   fetch: typeof fetch
-  /** How turnbell itself is started: the lasting name of this Node (see `nodeProgram`), and dist/turnbell.cjs, absolute. */
+  /** The Node that starts turnbell, by a name that outlives an upgrade (see `nodeProgram`). */
   node: string
+  /** Absolute path of dist/turnbell.cjs. */
   program: string
-  /** Where the unit and task templates lie. */
+  /** Folder of the unit and task templates. */
   templates: string
+  /** Returns the folder of the administrator's settings for a client. */
+  administratorFolder(this: void, client: ClientKind): string
   /** Runs another program to its end (systemctl, launchctl, schtasks). */
   runProgram: ProgramRunner
   output(json: boolean): Output
-  /** Runs one of the other programs in this process. */
+  /** Runs another bundle in this process. */
   startBundle(name: BundleName, args: string[]): Promise<void>
-  /** Called for each request to end (Ctrl-C, SIGTERM, the terminal closes). Returns how to stop listening. */
+  /** Returns the faults in the files of the store in this directory. */
+  inspectStore(directory: string): Promise<StoreFault[]>
+  /** Calls back for each request to end: Ctrl-C, SIGTERM, a closed terminal. Returns a function that unsubscribes. */
   onTermination(call: (os_signal: NodeJS.Signals) => void): () => void
-  /** What the process exits with when the command itself throws nothing. */
+  /** Sets the exit code of a command that throws nothing. */
   exitWith(code: number): void
 }
 
-/** One invocation of a command: its home and the ways out of it, made when they are first asked for. */
+/** One invocation of a command, with its home. Configuration and clients are created on first use. */
 export interface Invocation {
   cli: Cli
   json: boolean
@@ -57,7 +63,7 @@ export interface Invocation {
   config: () => Config
   paths: (identity: string) => PersonaPaths
   control: (identity: string) => ControlClient
-  /** As the operator of this home. Finds the hub anew each time. */
+  /** A client with the operator's token. Each call looks the hub up again. */
   hub: () => HubClient
 }
 
@@ -66,14 +72,17 @@ export function invocationOf(cli: Cli, command: Command): Invocation {
   return invocationIn(cli, home, json)
 }
 
-/** The same for what clients and git start: without --home, in the home that the project around is wired to. */
+/**
+ * The invocation of a command that a client or git starts. Without `--home` and TURNBELL_HOME, it uses the home that
+ * the surrounding project is connected to.
+ */
 export function wiredInvocationOf(cli: Cli, command: Command): Invocation {
   const { home, json } = command.optsWithGlobals<{ home?: string; json?: boolean }>()
   const named = home ?? (cli.env['TURNBELL_HOME'] ? undefined : wiredHome(cli.env, () => cli.cwd))
   return invocationIn(cli, named, json)
 }
 
-/** As if called with `--home`. */
+/** `flag` is the value of `--home`. */
 export function invocationIn(cli: Cli, flag?: string, json = false): Invocation {
   const home = resolveHome(cli.env, flag)
   let config: Config | null = null
@@ -91,13 +100,13 @@ export function invocationIn(cli: Cli, flag?: string, json = false): Invocation 
     hub() {
       const url = findHub(home, readConfig())
       if (url !== null) return createHubClient(cli.fetch, url, readOperatorToken(home))
-      const nobody = () => Promise.reject(new TurnbellError('hub_unreachable', { detail: noHubIn(home) }))
-      return createHubClient(nobody, usualAddress(readConfig()), null)
+      const noHub = () => Promise.reject(new TurnbellError('hub_unreachable', { detail: noHubIn(home) }))
+      return createHubClient(noHub, displayAddress(readConfig()), null)
     },
   }
 }
 
-/** `--persona` and its like: a word that may be a persona's name, or a usage error. */
+/** Parses an option such as `--persona`. Throws a usage error for an invalid persona name. */
 export function parseIdentity(text: string): string {
   const parsed = Identity.safeParse(text)
   if (parsed.success) return parsed.data

@@ -1,15 +1,15 @@
 /**
- * The words that a client is started with: what it needs for its persona, beside what its person
- * chose. Pure but for ids.
+ * The arguments that start a client: those for its persona, then those that the person gave. Pure except for new session
+ * ids.
  */
 import { randomUUID } from 'node:crypto'
 import path from 'node:path'
 import { SessionId } from '../contracts/ids.ts'
-import type { BoundSession } from '../system/opencode-place.ts'
+import type { BoundSession } from '../system/clients/opencode-run-files.ts'
 
 /**
- * Without a directory of its own the client would work in that of the app-server. It goes on with the thread
- * `kept`, unless the arguments choose a thread or a directory.
+ * Passes the directory, because Codex would otherwise work in that of the app-server. Resumes the thread `kept`, unless
+ * `args` choose a thread or a directory.
  */
 export function codexArguments(
   socket: string,
@@ -20,14 +20,15 @@ export function codexArguments(
   const chosen = args.some((arg) => arg === '-C' || arg === '--cd' || arg.startsWith('--cd='))
   const alone = kept === null || chosen || args.some((arg) => arg === 'resume' || arg === 'fork')
   return [
-    ...['--remote', `unix://${socket}`],
+    '--remote',
+    `unix://${socket}`,
     ...(chosen ? [] : ['-C', directory]),
     ...(alone ? [] : ['resume', kept]),
     ...args,
   ]
 }
 
-/** The session gets an id of its own, unless the arguments choose one or continue another. */
+/** Gives the session a new id, unless `args` choose an id or continue another session. */
 export function claudeArguments(plugin: string, persona: string, args: readonly string[]): string[] {
   const has = (...names: string[]) =>
     args.some((arg) => names.some((name) => arg === name || arg.startsWith(`${name}=`)))
@@ -45,7 +46,7 @@ export function continuesSession(args: readonly string[]): boolean {
   return args.some((arg) => /^(-s|--session|-c|--continue)(=|$)/.test(arg))
 }
 
-/** The session that they name; null where they name none, or one that is to be copied into another. */
+/** Returns the session that `args` name. Returns null if they name none, or copy the named one with `--fork`. */
 export function namedSession(args: readonly string[]): string | null {
   if (args.includes('--fork')) return null
   const index = args.findIndex((arg) => /^(-s|--session)(=|$)/.test(arg))
@@ -66,9 +67,8 @@ export function opencodeArguments(
 }
 
 /**
- * Where the client is to work, since the server's own directory is nobody's, and in which session: null for the one
- * that the arguments go on with, absent for one that has yet to begin. The session of an agent without a window is
- * joined where the arguments choose neither.
+ * Returns the client's directory and session. `session_id` is null if `args` continue a session, and absent if the
+ * session does not exist yet. If `args` choose neither, the client joins the session of a headless agent.
  */
 export function opencodeTarget(
   args: readonly string[],

@@ -1,15 +1,15 @@
 /**
- * What a shell is told to complete `turnbell` with: a table of all that may stand where, and a function that walks the
- * line up to the cursor. Nothing is run while somebody types.
+ * Completion scripts for shells: a table of the words that are valid at each place, and a function that walks the line
+ * up to the cursor. The scripts start no process.
  */
 
-/** What may come behind some words of a command line. */
+/** The words that are valid after a command. */
 export interface CompletionPlace {
-  /** The commands before it: `persona add`, nothing at the very beginning. */
+  /** The command, such as `persona add`; empty for the first word of the line. */
   path: string
-  /** Commands, options, and the words that an argument may be. */
+  /** Subcommands, options, and the choices of an argument. */
   words: readonly string[]
-  /** The options that take a value, with those that it may be; none where it may be any. */
+  /** Options that take a value, each with its choices; empty if any value is valid. */
   values: Readonly<Record<string, readonly string[]>>
 }
 
@@ -20,17 +20,17 @@ export function completionScript(shell: Shell, places: readonly CompletionPlace[
   return { bash, zsh, fish }[shell](places)
 }
 
-/** The options of one place that are completed alike, together. */
+/** Groups the options of one place that have the same choices. */
 function valueRows({ path, values }: CompletionPlace): [names: string[], choices: string][] {
   const rows = new Map<string, string[]>()
   for (const [option, choices] of Object.entries(values)) {
-    const said = choices.join(' ')
-    rows.set(said, [...(rows.get(said) ?? []), `'${path}:${option}'`])
+    const words = choices.join(' ')
+    rows.set(words, [...(rows.get(words) ?? []), `'${path}:${option}'`])
   }
-  return [...rows].map(([said, names]) => [names, said])
+  return [...rows].map(([words, names]) => [names, words])
 }
 
-/** The same for bash and for zsh. */
+/** The tables as shell functions, for bash and zsh. */
 function tables(places: readonly CompletionPlace[]): string {
   const words = places.map(({ path, words: some }) => `    '${path}') echo '${some.join(' ')}' ;;`)
   const values = places
@@ -71,7 +71,7 @@ _turnbell() {
   COMPREPLY=()
   for ((at = 1; at < COMP_CWORD; at++)); do
     word=\${COMP_WORDS[at]}
-    # bash cuts --option=value in three.
+    # bash splits --option=value into three words.
     if [[ $word == = ]]; then continue; fi
 ${WALK}
   if [[ $cur == = ]]; then cur=''; fi
@@ -82,7 +82,7 @@ ${WALK}
   fi
 }
 
-# Where nothing of ours fits, the names of files.
+# If no word matches, complete file names.
 complete -o default -F _turnbell turnbell
 `
 }

@@ -1,35 +1,35 @@
 /**
- * Which project a call of the memory is about if it does not name one, and what its paths mean: at the command line both
- * follow from the working directory. `docs/memory.md` describes it.
+ * The project and the paths of a memory call at the command line: both default to the working directory.
+ * `docs/guides/shared-memory.md` describes the rules.
  */
 import fs from 'node:fs'
 import path from 'node:path'
 import type { Cli } from './cli.ts'
-import type { HubClient } from './hub-client.ts'
+import type { HubClient } from './hub/client.ts'
 import { Project } from '../contracts/registry.ts'
-import { SCOPE_DEFAULT } from '../contracts/records.ts'
+import { SCOPE_DEFAULT } from '../contracts/memory/records.ts'
 import { FACADES } from '../facades/all.ts'
 import { createRegistry } from '../kernel/registry.ts'
-import { memoryAround, repositoryAround } from '../ports/places.ts'
-import type { Home } from '../system/home.ts'
-import { systemPlaces } from '../system/places.ts'
+import { nearestMemory, nearestRepository } from '../ports/path-inspector.ts'
+import type { Home } from '../system/config/home.ts'
+import { systemPathInspector } from '../system/files/path-inspector.ts'
 
-/** `--scope`: the project around the working directory, as `.`. */
+/** Value of `--scope`: the project around the working directory, the same as `.`. */
 export const PROJECT_HERE = 'project'
-/** `--scope`: the hub's own memory. */
+/** Value of `--scope`: the hub's own memory. */
 const HUB_MEMORY = 'hub'
 
 const MEMORY: readonly string[] = ['blackboard', 'decisions', 'graph', 'context']
 
 export interface ScopedParams {
-  /** What the call names as its scope; undefined for the hub's own memory. */
+  /** Scope of the call; undefined for the hub's own memory. */
   scope: string | undefined
   params: unknown
-  /** Tells what the call is about, if it did not name that itself. */
+  /** Names the project that was chosen by default; null if the call named one. */
   note: string | null
 }
 
-/** `scope` as `--scope` names it. A call of another facade keeps its params. */
+/** `scope` is the value of `--scope`. The params of facades without memory stay unchanged. */
 export async function scopedParams(
   { cli, home, client }: { cli: Pick<Cli, 'cwd'>; home: Home; client: HubClient },
   { facade, action, params, scope }: { facade: string; action: string; params: unknown; scope?: string },
@@ -40,7 +40,7 @@ export async function scopedParams(
   if (!path.isAbsolute(here)) return { scope: named, params, note: null }
   const root = rootAround(home, here) ?? (named === undefined ? await knownRoot(client, here) : null)
   if (root === null && named === undefined) {
-    const note = `No project around ${cli.cwd}: this is the hub's own memory. Name a project with --scope.`
+    const note = `${cli.cwd} is not in a project, so this uses the hub's own memory. Name a project with --scope.`
     return { scope: undefined, params, note }
   }
   return {
@@ -50,33 +50,33 @@ export async function scopedParams(
   }
 }
 
-/** Also by a former name of the action. */
+/** Also resolves aliases of the action. */
 function isMemory(facade: string, action: string): boolean {
   try {
     return MEMORY.includes(createRegistry(FACADES).resolve(facade, action).facade.name)
   } catch {
-    // A plugin's, or a name that the hub refuses.
+    // The facade belongs to a plugin, or the hub will refuse the name.
     return false
   }
 }
 
-/** As the hub finds it: the nearest memory, else the work tree of git; null where neither is. */
+/** Returns the root as the hub resolves it: the nearest memory, else git's work tree, else null. */
 function rootAround(home: Home, directory: string): string | null {
-  const places = systemPlaces(home)
-  const real = places.real(directory)
-  if (places.holdsHome(real)) return null
-  const root = memoryAround(places, real) ?? repositoryAround(places, real)
-  return root === null || places.holdsHome(root) ? null : root
+  const places = systemPathInspector(home)
+  const real = places.realPath(directory)
+  if (places.hasHome(real)) return null
+  const root = nearestMemory(places, real) ?? nearestRepository(places, real)
+  return root === null || places.hasHome(root) ? null : root
 }
 
-/** A project without a memory and without git, which only the hub knows. */
+/** Returns the root of a project that has neither a memory nor git, which only the hub knows. */
 async function knownRoot(client: HubClient, directory: string): Promise<string | null> {
   const project = await client.call('registry', 'resolve', { project: directory }).catch(() => null)
   return Project.safeParse(project).data?.root ?? null
 }
 
 function mainRoot(home: Home, root: string): string {
-  return systemPlaces(home).linkedWorkTree(root)?.main ?? root
+  return systemPathInspector(home).linkedWorkTree(root)?.main ?? root
 }
 
 interface Standpoint {
@@ -85,7 +85,7 @@ interface Standpoint {
   home: Home
 }
 
-/** Paths of the params as absolute ones, where they are meant from the caller's directory. */
+/** Makes the paths in the params absolute that are relative to the caller's directory. */
 function fromCaller(params: unknown, from: Standpoint): unknown {
   if (typeof params !== 'object' || params === null || Array.isArray(params)) return params
   const fields = params as Record<string, unknown>
@@ -107,14 +107,14 @@ function fromCaller(params: unknown, from: Standpoint): unknown {
 const DOTTED = /^\.{1,2}(\/|$)/
 
 /**
- * A path that begins with a dot is one from the caller's directory; any other only if there is such a file. Otherwise it is
- * what it is to every client: a path from the project's root, a module or a symbol.
+ * Resolves a path from the caller's directory if it begins with a dot or if such a file exists. Any other text stays
+ * unchanged: a path from the project's root, a module or a symbol.
  */
-function placed(said: string, { cwd, root, home }: Standpoint): string {
-  if (said === SCOPE_DEFAULT || path.isAbsolute(said) || said === '') return said
-  const real = systemPlaces(home).real(cwd)
-  const whole = path.resolve(real, said)
+function placed(text: string, { cwd, root, home }: Standpoint): string {
+  if (text === SCOPE_DEFAULT || path.isAbsolute(text) || text === '') return text
+  const real = systemPathInspector(home).realPath(cwd)
+  const whole = path.resolve(real, text)
   const inside = whole === root || whole.startsWith(`${root}${path.sep}`)
-  if (!inside || (!DOTTED.test(said) && (real === root || !fs.existsSync(whole)))) return said
-  return said.endsWith('/') && whole !== root ? `${whole}/` : whole
+  if (!inside || (!DOTTED.test(text) && (real === root || !fs.existsSync(whole)))) return text
+  return text.endsWith('/') && whole !== root ? `${whole}/` : whole
 }

@@ -1,21 +1,21 @@
 /** Windows of agent clients that depend on this home's daemons. */
 import { ClientKind, type SessionId } from '../contracts/ids.ts'
 import type { DaemonStatus } from '../contracts/control.ts'
-import { TurnbellError } from '../contracts/errors.ts'
-import { joined } from '../system/joined.ts'
+import { TurnbellError } from '../contracts/errors/errors.ts'
+import { attachedUsers } from '../system/clients/attached-users.ts'
 import type { Invocation } from './cli.ts'
 import { facts } from './render.ts'
 
 export interface OpenWindow {
   identity: string
   client: ClientKind
-  /** Processes of `turnbell run`; empty for a window that was started without it. */
+  /** Processes of `turnbell run`; empty for a window started without it. */
   pids: number[]
-  /** Session that the daemon rings in a window started without `turnbell run`; null if it is not known. */
+  /** Session that the daemon rings in a window started without `turnbell run`; null if unknown. */
   session_id: SessionId | null
 }
 
-/** Those of these personas, in their order. */
+/** Returns the open windows of these personas, in their order. */
 export async function openWindows(
   invocation: Invocation,
   identities: readonly string[],
@@ -25,14 +25,14 @@ export async function openWindows(
 
 async function windowsOf(invocation: Invocation, identity: string): Promise<OpenWindow[]> {
   const { run_dir } = invocation.paths(identity)
-  const found = ClientKind.options.flatMap((client) => {
-    const pids = joined(run_dir, client).pids()
+  const started = ClientKind.options.flatMap((client) => {
+    const pids = attachedUsers(run_dir, client).pids()
     return pids.length === 0 ? [] : [{ identity, client, pids, session_id: null }]
   })
-  return found.length > 0 ? found : attachedWindow(invocation, identity)
+  return started.length > 0 ? started : attachedWindow(invocation, identity)
 }
 
-/** A window of a client that was started without `turnbell run`: the daemon knows at most one of them. */
+/** Returns the window of a client started without `turnbell run`. A daemon knows at most one of them. */
 async function attachedWindow(invocation: Invocation, identity: string): Promise<OpenWindow[]> {
   if (invocation.config().personas[identity]?.headless === true) return []
   try {
@@ -61,13 +61,13 @@ const NAMES: Record<ClientKind, string> = {
 /** Text for a person, several lines. */
 export function describeWindows(windows: readonly OpenWindow[]): string {
   const lines = windows.map((window): [string, string] => {
-    const where = placeOf(window)
+    const where = describePlace(window)
     return [window.identity, `${NAMES[window.client]}${where === null ? '' : ` (${where})`}`]
   })
   return `These windows stay open, but get no doorbells until their daemon runs again:\n${facts(lines)}`
 }
 
-function placeOf({ client, pids, session_id }: OpenWindow): string | null {
+function describePlace({ client, pids, session_id }: OpenWindow): string | null {
   if (pids.length > 0) return `process ${pids.join(', ')}`
   if (session_id === null) return null
   return `${client === 'codex' ? 'thread' : 'session'} ${session_id}`

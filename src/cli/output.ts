@@ -1,19 +1,25 @@
 /**
- * What a command says. Results on stdout: text for people, or with `--json` exactly one document. All
- * else on stderr, so that a pipe only ever carries results.
+ * Output of a command. The result is written to stdout: text for people, or one document with `--json`. Everything else
+ * is written to stderr, so that a pipe carries only results.
  */
-import type { Cli } from './cli.ts'
-import { problemOutput } from '../system/problem-output.ts'
+import type { createColors } from 'picocolors'
+import type { Ids } from '../ports/random.ts'
+import { problemOutput } from '../system/process/problem-output.ts'
 
 export interface Output {
-  /** The command's one result. `text` is only made where a person reads it. Resolves once stdout took it. */
+  /** Writes the command's result. `text` is called only without `--json`. Resolves once stdout has accepted it. */
   result(value: unknown, text: () => string): Promise<void>
-  /** A remark beside the result. */
+  /** Writes a remark to stderr. */
   note(text: string): void
   problem(error: unknown): Promise<void>
 }
 
-type Streams = Pick<Cli, 'stdout' | 'stderr' | 'colors' | 'ids'>
+interface Streams {
+  stdout: NodeJS.WritableStream & { isTTY?: boolean }
+  stderr: NodeJS.WritableStream
+  colors: ReturnType<typeof createColors>
+  ids: Ids
+}
 
 export function createOutput({ stdout, stderr, colors, ids }: Streams, json: boolean): Output {
   const indent = stdout.isTTY === true ? 2 : 0
@@ -24,14 +30,14 @@ export function createOutput({ stdout, stderr, colors, ids }: Streams, json: boo
     },
     note: (text) => void stderr.write(`${text}\n`),
     async problem(error) {
-      const told = problemOutput(error, ids.next(), { json, indent, colors })
-      stderr.write(told.stderr)
-      if (told.stdout !== '') await write(stdout, told.stdout)
+      const texts = problemOutput(error, ids.next(), { json, indent, colors })
+      stderr.write(texts.stderr)
+      if (texts.stdout !== '') await write(stdout, texts.stdout)
     },
   }
 }
 
-/** Resolves once the stream took every byte; rejects when its reader is gone. */
+/** Resolves once the stream has accepted every byte. Rejects if its reader is gone. */
 export async function write(stream: NodeJS.WritableStream, text: string): Promise<void> {
   await new Promise<void>((resolve, reject) => {
     stream.once('error', reject)

@@ -1,7 +1,8 @@
+/** Compares a directory with the directory of a project. */
 import fs from 'node:fs'
 import path from 'node:path'
 
-/** Whether a directory is neither the project's nor below it. Links are followed. */
+/** Returns true if the directory is neither the project's nor below it. Follows links. */
 export function isOutsideOf(project: string, directory: string): boolean {
   const below = path.relative(realPath(project), realPath(directory))
   return below === '..' || below.startsWith(`..${path.sep}`) || path.isAbsolute(below)
@@ -11,7 +12,7 @@ function realPath(directory: string): string {
   try {
     return fs.realpathSync(directory)
   } catch {
-    // It is gone, or may not be looked at: its name is all there is.
+    // The directory is gone or not readable, so its path is compared as it is.
     return path.resolve(directory)
   }
 }

@@ -1,9 +1,9 @@
-/** Text for people, made from data. Pure: widths and times come in, lines go out. */
+/** Text for people, made from data. Pure: widths and times are parameters. */
 import type { DaemonStatus } from '../contracts/control.ts'
 import type { Json } from '../contracts/ids.ts'
 import type { DrainedSignal } from '../contracts/signal.ts'
 
-/** Columns as wide as their widest cell, two spaces between them. The last one is not padded. */
+/** Formats rows in columns as wide as their widest cell, with two spaces between them. The last one is not padded. */
 export function table(head: readonly string[], rows: readonly (readonly string[])[]): string {
   const widths = head.map((title, at) => Math.max(title.length, ...rows.map((row) => (row[at] ?? '').length)))
   const line = (cells: readonly string[]) =>
@@ -14,7 +14,7 @@ export function table(head: readonly string[], rows: readonly (readonly string[]
   return [head, ...rows].map(line).join('\n')
 }
 
-/** `name  value` lines with the values under one another. */
+/** Formats `name  value` lines with aligned values. */
 export function facts(lines: readonly (readonly [string, string])[], indent = 2): string {
   const width = Math.max(...lines.map(([name]) => name.length))
   return lines.map(([name, value]) => `${' '.repeat(indent)}${name.padEnd(width)}  ${value}`).join('\n')
@@ -26,7 +26,7 @@ const UNITS = [
   ['min', 60],
 ] as const
 
-/** `4 s`, `3 min`, `2 h`, `5 d`: one unit is enough to act on. */
+/** Formats `4 s`, `3 min`, `2 h` or `5 d`, rounded down to one unit. */
 export function duration(seconds: number): string {
   for (const [unit, size] of UNITS) if (seconds >= size) return `${Math.floor(seconds / size)} ${unit}`
   return `${Math.max(0, Math.floor(seconds))} s`
@@ -37,7 +37,7 @@ export const ago = (seconds: number | null) => (seconds === null ? 'never' : `${
 export const count = (number: number, one: string, many = `${one}s`) =>
   `${number} ${number === 1 ? one : many}`
 
-/** `ok`, or the reason with its age: `not drained (3 doorbells, last seen 12:03), 4 min`. */
+/** Formats `ok`, or the reason with its age: `not drained (3 doorbells, last seen 12:03), 4 min`. */
 export function deliveryWords(status: DaemonStatus, now_ms: number): string {
   const { delivery_reason: reason } = status
   if (reason === null) return 'ok'
@@ -52,7 +52,7 @@ function undrained({ doorbells_undrained, last_seen_age_s }: DaemonStatus, now_m
   return `${count(doorbells_undrained, 'doorbell')}, ${seen}`
 }
 
-/** `12:03`, by the clock of this machine. */
+/** Formats `12:03` in the time zone of this machine. */
 function clockTime(at_ms: number): string {
   const at = new Date(at_ms)
   return [at.getHours(), at.getMinutes()].map((part) => String(part).padStart(2, '0')).join(':')
@@ -63,9 +63,18 @@ function lastMessage({ last_received }: DaemonStatus): string {
   return `${last_received.intent} from ${last_received.from}, ${ago(last_received.age_s)}`
 }
 
-export function describeStatus(status: DaemonStatus, project: string | null, now_ms: number): string {
+/** `more`: further lines about the surface. */
+export function describeStatus(
+  status: DaemonStatus,
+  project: string | null,
+  now_ms: number,
+  more: readonly (readonly [string, string])[] = [],
+): string {
   const { surface } = status
+  const interrupted =
+    surface.interrupted_age_s === null ? '' : `, interrupted by a person ${ago(surface.interrupted_age_s)}`
   const last = surface.last_proof === null ? '' : `, the last one ${surface.last_proof}`
+  const via = surface.via === null ? '' : `, by ${surface.via}`
   const session = surface.session_id === null ? '' : `, session ${surface.session_id}`
   return [
     `${status.identity}  ${status.state}  delivery ${deliveryWords(status, now_ms)}`,
@@ -87,8 +96,9 @@ export function describeStatus(status: DaemonStatus, project: string | null, now
       ['last message', lastMessage(status)],
       [
         'surface',
-        `${surface.kind} ${surface.attached ? 'attached' : 'not attached'}${session}, turn ${surface.turn}`,
+        `${surface.kind} ${surface.attached ? 'attached' : 'not attached'}${session}, turn ${surface.turn}${interrupted}${via}`,
       ],
+      ...more,
       ['doorbells', `${status.doorbells_rung} rung${last}`],
       [
         'last error',
@@ -101,8 +111,17 @@ export function describeStatus(status: DaemonStatus, project: string | null, now
 }
 
 export const STATUS_HEAD = [
-  ...['PERSONA', 'STATE', 'DELIVERY', 'PENDING', 'IN PROGRESS', 'SURFACE', 'TURN', 'DRAINED', 'BELLS'],
-  ...['LAST MESSAGE', 'PROJECT'],
+  'PERSONA',
+  'STATE',
+  'DELIVERY',
+  'PENDING',
+  'IN PROGRESS',
+  'SURFACE',
+  'TURN',
+  'DRAINED',
+  'BELLS',
+  'LAST MESSAGE',
+  'PROJECT',
 ]
 
 export function statusRow(status: DaemonStatus, project: string | null, now_ms: number): string[] {
@@ -112,8 +131,8 @@ export function statusRow(status: DaemonStatus, project: string | null, now_ms: 
     deliveryWords(status, now_ms),
     String(status.pending_count),
     String(status.in_progress_count),
-    status.surface.attached ? status.surface.kind : `${status.surface.kind} (absent)`,
-    status.surface.turn,
+    surfaceWords(status.surface),
+    turnWords(status.surface),
     ago(status.last_drain_age_s),
     String(status.doorbells_rung),
     lastMessage(status),
@@ -121,7 +140,18 @@ export function statusRow(status: DaemonStatus, project: string | null, now_ms: 
   ]
 }
 
-/** One drained signal: a line about it, then what it says, indented. */
+/** Formats the turn, and whether the client asks its person something. */
+function turnWords({ turn, presence }: DaemonStatus['surface']): string {
+  return presence === null || presence.waiting.length === 0 ? turn : `${turn} (waits for you)`
+}
+
+/** Formats the kind, and what makes it slower or absent. */
+function surfaceWords({ kind, attached, via }: DaemonStatus['surface']): string {
+  if (!attached) return `${kind} (absent)`
+  return via?.startsWith('hooks') === true ? `${kind} (hooks)` : kind
+}
+
+/** Formats a drained signal: one line of fields, then the payload, indented. */
 export function describeSignal(signal: DrainedSignal, now_ms: number): string {
   const age_s = (now_ms - Date.parse(signal.created_at)) / 1000
   const about = [
@@ -139,15 +169,15 @@ export function payloadText(payload: Json): string {
   return typeof payload === 'string' ? printable(payload) : printableJson(payload)
 }
 
-/** A sender must not be able to move the reader's cursor or rename its window. */
+/** Replaces control characters, so that a sender cannot move the reader's cursor or rename its window. */
 export function printable(text: string): string {
   return text.replace(/[\u0000-\u0008\u000b-\u001f\u007f-\u009f]/g, '\ufffd')
 }
 
-/** The same where the text is to stay within its line. */
+/** Like `printable`, and also replaces line breaks and tabs by spaces. */
 export const printableLine = (text: string) => printable(text.replace(/\r\n|[\t\n\r]/g, ' '))
 
-/** JSON that says the same: what `JSON.stringify` leaves raw of such characters is written as an escape. */
+/** Formats JSON, with escapes for the control characters that `JSON.stringify` leaves as they are. */
 export function printableJson(value: unknown): string {
   const raw = JSON.stringify(value, null, 2)
   return raw.replace(/[\u007f-\u009f]/g, (char) => `\\u${char.charCodeAt(0).toString(16).padStart(4, '0')}`)
@@ -159,7 +189,10 @@ const indent = (text: string) =>
     .map((line) => `    ${line}`)
     .join('\n')
 
-/** Examples at the end of a command's help. */
+/** Adds a full stop unless the text has one. */
+export const sentence = (text: string) => (/[.!?]$/.test(text) ? text : `${text}.`)
+
+/** Formats the examples at the end of a command's help. */
 export function examples(lines: readonly (readonly [string, string])[]): string {
   const width = Math.max(...lines.map(([command]) => command.length))
   return `\nExamples:\n${lines.map(([command, what]) => `  $ ${command.padEnd(width)}   ${what}`).join('\n')}\n`

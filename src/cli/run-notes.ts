@@ -1,10 +1,10 @@
-/** What a person may not expect of the session that `turnbell run` is about to start. */
+/** Warnings about the session that `turnbell run` is about to start. */
 import type { ClientKind } from '../contracts/ids.ts'
-import { joined } from '../system/joined.ts'
+import { attachedUsers } from '../system/clients/attached-users.ts'
 import type { Invocation } from './cli.ts'
 import { isOutsideOf } from './outside-of.ts'
 
-/** Sentences for people: the session works outside of the persona's project, or is its second one. */
+/** Returns sentences: the session works outside the persona's project, or is the persona's second session. */
 export async function runNotes(
   invocation: Invocation,
   persona: string,
@@ -15,11 +15,11 @@ export async function runNotes(
     ...(place === null
       ? []
       : [
-          `${persona} belongs to ${place.project}, and this session works in ${place.cwd}: project memory of ${place.cwd} is not ${persona}'s.`,
+          `The project of ${persona} is ${place.project}, but this session works in ${place.cwd} and uses the project memory there.`,
         ]),
     ...((await isOpen(invocation, persona, surface))
       ? [
-          `Another session of ${persona} is open. Both act as ${persona}; a signal goes to the one that takes it first.`,
+          `Another session of ${persona} is open. Both act as ${persona}; each signal is delivered to the session that drains it first.`,
         ]
       : []),
   ]
@@ -30,14 +30,14 @@ function outsideOfProject(
   persona: string,
 ): { project: string; cwd: string } | null {
   const { project, headless } = config().personas[persona] ?? {}
-  // An agent without a window is joined where it works.
+  // The client joins a headless agent in the agent's own directory.
   if (project === undefined || headless === true) return null
   return isOutsideOf(project, cli.cwd) ? { project, cwd: cli.cwd } : null
 }
 
 async function isOpen(invocation: Invocation, persona: string, surface: ClientKind): Promise<boolean> {
-  // Codex and opencode keep a session without a window; Claude Code is attached while one is open.
-  if (surface !== 'claude-code') return joined(invocation.paths(persona).run_dir, surface).isJoined()
+  // Codex and opencode have a session without a window. Claude Code is attached only while a window is open.
+  if (surface !== 'claude-code') return attachedUsers(invocation.paths(persona).run_dir, surface).isAttached()
   const status = await invocation
     .control(persona)
     .status()

@@ -1,16 +1,16 @@
-/** Runs another program to its end. Handed in, so that tests can watch what would be run. */
+/** Runs another program to its end. Injected, so that tests can record the command lines. */
 import { spawn } from 'node:child_process'
 
 export interface ProgramResult {
-  /** Null when the program is not there, or did not end in time. */
+  /** Null if the program does not exist or did not end in time. */
   code: number | null
   stdout: string
   stderr: string
-  /** It was ended, because it took longer than it was given. */
+  /** The program was killed at its time limit. */
   late?: true
 }
 
-/** Without `within_ms` the program may take its time. */
+/** Without `within_ms` there is no time limit. */
 export type ProgramRunner = (
   command: string,
   args: readonly string[],
@@ -20,13 +20,13 @@ export type ProgramRunner = (
 export const runProgram: ProgramRunner = (command, args, options) =>
   new Promise((resolve) => {
     const child = spawn(command, args, { stdio: ['ignore', 'pipe', 'pipe'] })
-    const patience =
+    const deadline =
       options === undefined
         ? undefined
         : setTimeout(() => {
             resolve({ code: null, stdout, stderr, late: true })
             child.kill('SIGKILL')
-            // What it started itself may still hold these.
+            // Processes that it started may keep these open.
             child.stdout.destroy()
             child.stderr.destroy()
           }, options.within_ms)
@@ -36,7 +36,7 @@ export const runProgram: ProgramRunner = (command, args, options) =>
     child.stderr.setEncoding('utf8').on('data', (chunk: string) => (stderr += chunk))
     child.once('error', (error) => resolve({ code: null, stdout, stderr: error.message }))
     child.once('close', (code) => {
-      clearTimeout(patience)
+      clearTimeout(deadline)
       resolve({ code: code ?? 1, stdout, stderr })
     })
   })

@@ -1,16 +1,16 @@
-/** The words that start turnbell, for what is kept longer than this installation: hooks, MCP entries and services. */
+/** The command line that starts turnbell from hooks, MCP entries and services, which outlive this installation. */
 import fs from 'node:fs'
-import { namesVersion, onPath } from '../system/node-program.ts'
+import { namesVersion, onPath } from '../system/process/node-program.ts'
 import type { Cli } from './cli.ts'
 
 export type Starter = Pick<Cli, 'node' | 'program' | 'env' | 'platform'>
 
-/** How a person types it, which holds on every machine. */
+/** The command as a person types it, valid on every machine. */
 export const BY_NAME = ['turnbell'] as const
 
 /**
- * Node and dist/turnbell.cjs. Where a folder on the way to it names a version (npm below nvm, pnpm), the command on
- * PATH that leads there, else `turnbell`.
+ * Returns Node and dist/turnbell.cjs. If the path contains a version (npm below nvm, pnpm), returns the command on PATH
+ * that links to this installation, else `turnbell`.
  */
 export function startWords(starter: Starter): readonly [string, ...string[]] {
   const { node, program, platform } = starter
@@ -21,7 +21,7 @@ export function startWords(starter: Starter): readonly [string, ...string[]] {
   return commands.length > 0 ? BY_NAME : [node, program]
 }
 
-/** The commands called `turnbell` on PATH, the one that a shell starts first. */
+/** Returns the commands called `turnbell` on PATH, in the order of PATH. */
 export function commandsOnPath({ env, platform }: Pick<Starter, 'env' | 'platform'>): string[] {
   return onPath('turnbell', env, platform)
 }

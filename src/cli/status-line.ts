@@ -1,20 +1,20 @@
-/** The line that a client may show at its foot: what waits for its persona. */
-import { LIMITS } from '../contracts/limits.ts'
+/** The status line of a client: the number of signals that wait for its persona. */
+import { LIMITS } from '../contracts/limits/limits.ts'
 import { Identity } from '../contracts/ids.ts'
 import type { Clock } from '../ports/clock.ts'
-import { sessionPlace } from '../system/session-place.ts'
+import { sessionPersona } from '../contracts/clients/session-persona.ts'
 import { type Cli, invocationIn } from './cli.ts'
 
-/** The line of the session that this runs in; what the command was told outright wins over its environment. */
-export function sessionStatusLine(cli: Cli, said: { persona?: string; home?: string }): Promise<string> {
-  const { persona, home } = sessionPlace(cli.env, said)
+/** Returns the line of the session that this runs in. Options take precedence over the environment. */
+export function sessionStatusLine(cli: Cli, options: { persona?: string; home?: string }): Promise<string> {
+  const { persona, home } = sessionPersona(cli.env, options)
   return statusLine(persona, {
     clock: cli.clock,
     pending: async (identity) => (await invocationIn(cli, home).control(identity).status()).pending_count,
   })
 }
 
-/** `ada: 3 waiting`; empty where nothing waits, nobody is named or no daemon answers in time. Never throws. */
+/** Returns `ada: 3 waiting`. Returns '' if nothing waits, no persona is named or no daemon answers in time. Never throws. */
 export async function statusLine(
   persona: string | undefined,
   daemon: { clock: Pick<Clock, 'after'>; pending: (identity: Identity) => Promise<number> },
@@ -22,8 +22,8 @@ export async function statusLine(
   const identity = Identity.safeParse(persona)
   if (!identity.success) return ''
   const late = new Promise<number>((resolve) => daemon.clock.after(LIMITS.status_line_ms, () => resolve(0)))
-  // A client draws this line all the time: a daemon that is away is nothing to tell of here.
-  const asked = daemon.pending(identity.data).catch(() => 0)
-  const waiting = await Promise.race([asked, late])
+  // Because a client redraws this line all the time, it does not report an unreachable daemon.
+  const pending = daemon.pending(identity.data).catch(() => 0)
+  const waiting = await Promise.race([pending, late])
   return waiting === 0 ? '' : `${identity.data}: ${waiting} waiting`
 }

@@ -1,16 +1,16 @@
 /**
- * Stops a daemon so that the caller knows it is gone: tells it over the control socket, then waits until
- * its process has ended and its socket is removed, or the time is over.
+ * Stops a daemon over its control socket, then waits until its process has ended and its socket is removed, at most
+ * `LIMITS.daemon_stop_ms`.
  */
 import fs from 'node:fs'
-import { TurnbellError } from '../contracts/errors.ts'
-import { LIMITS } from '../contracts/limits.ts'
+import { TurnbellError } from '../contracts/errors/errors.ts'
+import { LIMITS } from '../contracts/limits/limits.ts'
 import type { Clock } from '../ports/clock.ts'
 import { pause } from '../ports/pause.ts'
-import { isNamedPipe } from '../system/local-socket.ts'
-import { lockHolder } from '../system/directory-lock.ts'
-import type { PersonaPaths } from '../system/home.ts'
-import { processAlive, readPidFile } from '../system/processes.ts'
+import { isNamedPipe } from '../system/ipc/unix-socket.ts'
+import { lockHolder } from '../system/files/owner-lock.ts'
+import type { PersonaPaths } from '../system/config/home.ts'
+import { processAlive, readPidFile } from '../system/process/process-info.ts'
 import type { ControlClient } from './control-client.ts'
 
 const POLL_MS = 25
@@ -23,65 +23,65 @@ export interface Stopped {
   waited_ms: number
 }
 
-interface Reach {
+interface DaemonAccess {
   cli: { clock: Clock }
   paths(identity: string): PersonaPaths
   control(identity: string): ControlClient
 }
 
-/** @throws `daemon_unreachable` where none runs, `timed_out` naming what is still there. */
-export async function stopDaemon(reach: Reach, identity: string): Promise<Stopped> {
-  const stopped = await stopDaemonIfAny(reach, identity, await daemonPid(reach, identity))
+/** Throws `daemon_unreachable` if no daemon runs, and `timed_out` with the process or socket that remains. */
+export async function stopDaemon(access: DaemonAccess, identity: string): Promise<Stopped> {
+  const stopped = await stopDaemonIfAny(access, identity, await daemonPid(access, identity))
   if (stopped !== null) return stopped
   throw new TurnbellError('daemon_unreachable', {
-    detail: `no daemon of ${identity} runs in this home`,
+    detail: `No daemon of ${identity} runs in this home.`,
     hint: `Start it with \`turnbell daemon --persona ${identity}\` or \`turnbell up\`.`,
   })
 }
 
-/** As `stopDaemon`, for one that somebody else may be stopping at this moment. Null where none runs. */
+/** Like `stopDaemon`, for a daemon that may already be stopping. Returns null if none runs. */
 export async function stopDaemonIfAny(
-  reach: Reach,
+  access: DaemonAccess,
   identity: string,
   pid: number | null,
 ): Promise<Stopped | null> {
   if (pid === null) return null
   try {
-    await reach.control(identity).shutdown()
+    await access.control(identity).shutdown()
   } catch (error) {
-    // The hub may have told it already, or it hangs; whether it goes is what is waited for.
+    // The hub may have stopped it already, or it hangs. Either way its process is waited for.
     if (!isSilence(error)) throw error
   }
-  return waitUntilGone(reach, identity, pid)
+  return waitUntilGone(access, identity, pid)
 }
 
 /**
- * The daemon's process, also of one that has no socket yet or no more, or does not answer on it. What a killed
- * one left proves nothing: its number may be another program's by now.
+ * Returns the pid of a running daemon, also if it does not answer on its socket or has none. The pid file alone proves
+ * nothing: after a kill its number may belong to another program.
  */
-export async function daemonPid(reach: Reach, identity: string): Promise<number | null> {
+export async function daemonPid(access: DaemonAccess, identity: string): Promise<number | null> {
   try {
-    return (await reach.control(identity).status()).pid
+    return (await access.control(identity).status()).pid
   } catch (error) {
     if (!isSilence(error)) throw error
-    const { daemon_pid, daemon_lock } = reach.paths(identity)
+    const { daemon_pid, daemon_lock } = access.paths(identity)
     const pid = readPidFile(daemon_pid)
     return pid !== null && lockHolder(daemon_lock) === pid ? pid : null
   }
 }
 
 const SILENCE: readonly string[] = ['daemon_unreachable', 'request_failed', 'timed_out']
-/** Nobody, or nobody who can be understood: one of another version still knows how to stop. */
+/** Returns true if no daemon answered, or one of another version did, which can still be stopped. */
 const isSilence = (error: unknown) => error instanceof TurnbellError && SILENCE.includes(error.code)
 
-async function waitUntilGone(reach: Reach, identity: string, pid: number): Promise<Stopped> {
-  const { clock } = reach.cli
-  const { control_socket } = reach.paths(identity)
+async function waitUntilGone(access: DaemonAccess, identity: string, pid: number): Promise<Stopped> {
+  const { clock } = access.cli
+  const { control_socket } = access.paths(identity)
   const started = clock.monotonic()
   for (;;) {
     const process_gone = !processAlive(pid)
     const waited_ms = Math.round(clock.monotonic() - started)
-    // A process that is gone changes nothing any more: a socket that it left stays.
+    // After the process has ended, nothing removes a socket that is still there.
     if (process_gone || waited_ms >= LIMITS.daemon_stop_ms) {
       const socket_gone = isNamedPipe(control_socket) ? process_gone : !fs.existsSync(control_socket)
       const stopped = { identity, pid, socket_gone, process_gone, waited_ms }
@@ -93,16 +93,16 @@ async function waitUntilGone(reach: Reach, identity: string, pid: number): Promi
 }
 
 function stillThere({ identity, pid, socket_gone, process_gone, waited_ms }: Stopped): TurnbellError {
-  const left = [
+  const remaining = [
     ...(process_gone ? [] : [`process ${pid}`]),
     ...(socket_gone ? [] : ['the control socket']),
   ].join(' and ')
   return new TurnbellError('timed_out', {
-    detail: `${identity}'s daemon was told to stop; after ${waited_ms} ms this is still there: ${left}`,
-    hint: `Look at its log: \`turnbell paths --persona ${identity}\` names it.`,
+    detail: `The daemon of ${identity} did not stop within ${waited_ms} ms; still there: ${remaining}.`,
+    hint: `Read its log; \`turnbell paths --persona ${identity}\` prints the path.`,
   })
 }
 
 export function describeStopped(stopped: Stopped): string {
-  return `${stopped.identity}'s daemon (process ${stopped.pid}) has stopped; its socket and its process are gone after ${stopped.waited_ms} ms.`
+  return `The daemon of ${stopped.identity} (process ${stopped.pid}) has stopped; its socket and process were gone after ${stopped.waited_ms} ms.`
 }

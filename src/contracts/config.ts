@@ -1,48 +1,48 @@
 /**
- * One schema for file, environment and flags. Order: default < `config.yaml` < environment < flag.
- * An unknown key is an error. A secret is only ever given by reference.
+ * Schema of the configuration, for file, environment and flags. Precedence: default < `config.yaml` < environment <
+ * flag. Unknown keys are errors. Secrets are given only by reference.
  */
 import * as z from 'zod'
 import { ClientKind, FacetName, PersonaName, SurfaceKind, TenantId } from './ids.ts'
-import { Leash } from './leash.ts'
-import { LIMITS } from './limits.ts'
-import { Routine, RoutineName, WorkflowSettings } from './routine.ts'
+import { SandboxPolicy } from './sandbox-policy.ts'
+import { LIMITS } from './limits/limits.ts'
+import { Routine, RoutineName, WorkflowSettings } from './runs/routine.ts'
 
-/** The port of a hub whose configuration names none. */
+/** Default port of a hub. */
 export const HUB_PORT = 4888
 
-/** Where a hub is called. */
+/** URL of a hub. */
 export const HubUrl = z.url({ protocol: /^https?$/, error: 'expected an http:// or https:// address' })
 
-/** What the `command` surface runs for each doorbell. */
+/** Command that the `command` surface runs for each doorbell. */
 export const CommandSettings = z.strictObject({
   /** Program and arguments; no shell. The doorbell arrives as one JSON line on stdin. */
   argv: z.array(z.string().min(1)).min(1),
   timeout_ms: z.number().int().min(100).max(600_000).default(LIMITS.command_timeout_ms),
-  /** A file holding `idle` or `busy`; without it the turn lasts as long as the program runs. */
+  /** Path of a file that contains `idle` or `busy`. Without it the turn lasts until the program exits. */
   status_file: z.string().min(1).optional(),
 })
 export type CommandSettings = z.infer<typeof CommandSettings>
 
-/** An agent that speaks the Agent Client Protocol on its standard streams. */
+/** Agent that speaks the Agent Client Protocol on its standard streams. */
 export const AcpSettings = z.strictObject({
   /** Program and arguments; no shell. */
   argv: z.array(z.string().min(1)).min(1),
 })
 export type AcpSettings = z.infer<typeof AcpSettings>
 
-/** The pane that the `tmux` surface types into. */
+/** Pane that the `tmux` surface types into. */
 export const TmuxSettings = z.strictObject({
-  /** As tmux names it: `work:0.1` or `%3`. */
+  /** Target in tmux notation: `work:0.1` or `%3`. */
   pane: z.string().min(1),
-  /** What runs there; found out by its program when absent. */
+  /** Client in the pane; detected by its program name by default. */
   client: ClientKind.optional(),
-  /** The socket of the tmux server, where it is not the usual one. */
+  /** Socket of the tmux server, if it is not the default one. */
   socket: z.string().min(1).optional(),
 })
 export type TmuxSettings = z.infer<typeof TmuxSettings>
 
-/** The keys that a surface needs or that only some surfaces know. */
+/** Surfaces that accept a key which not all surfaces accept. */
 const KEYS_OF: Record<'command' | 'tmux' | 'acp' | 'headless', readonly SurfaceKind[]> = {
   command: ['command'],
   tmux: ['tmux'],
@@ -50,22 +50,22 @@ const KEYS_OF: Record<'command' | 'tmux' | 'acp' | 'headless', readonly SurfaceK
   headless: ClientKind.options,
 }
 
-/** What an agent that nobody watches is answered when it asks leave to do something. */
+/** Response to the permission requests of an agent without a user. */
 export const Permissions = z.enum(['reject', 'allow'])
 export type Permissions = z.infer<typeof Permissions>
 
 export const PersonaSettings = z
   .strictObject({
     surface: SurfaceKind,
-    /** Where its agent works; needed where the daemon starts the agent itself. */
+    /** Working directory of the agent; required if the daemon starts the agent. */
     project: z.string().min(1).optional(),
     command: CommandSettings.optional(),
     tmux: TmuxSettings.optional(),
-    /** The daemon keeps this agent, and talks to it by the Agent Client Protocol. */
+    /** The daemon runs this agent and communicates by the Agent Client Protocol. */
     acp: AcpSettings.optional(),
-    /** No window: the daemon keeps a session of the client by itself. */
+    /** The daemon runs a session of the client without a window. */
     headless: z.boolean().optional(),
-    /** Usually `reject`. */
+    /** Default: `reject`. */
     permissions: Permissions.optional(),
   })
   .superRefine((persona, context) => {
@@ -76,7 +76,7 @@ export const PersonaSettings = z
       context.addIssue({ code: 'custom', path: [key], message })
     }
     if (persona.surface === 'tmux' && persona.tmux === undefined) {
-      const message = 'is needed by the surface tmux: { pane: ... } says where its client runs'
+      const message = 'is needed by the surface tmux: { pane: ... } is where its client runs'
       context.addIssue({ code: 'custom', path: ['tmux'], message })
     }
     if (persona.acp !== undefined && (persona.command !== undefined || persona.headless)) {
@@ -88,8 +88,8 @@ export type PersonaSettings = z.infer<typeof PersonaSettings>
 
 const NotifySettings = z.strictObject({
   /**
-   * Program and arguments that the hub runs for each signal to the person (`operator`). It gets a notice as JSON on stdin:
-   * `{signal_id, from, intent, priority, pending_count}`, without what the signal says.
+   * Program and arguments that the hub runs for each signal to the person (`operator`). Stdin is a JSON notice without
+   * the payload: `{signal_id, from, intent, priority, pending_count}`.
    */
   command: z.array(z.string().min(1)).min(1).optional(),
 })
@@ -100,9 +100,9 @@ export const Config = z.strictObject({
   hub: z
     .strictObject({
       host: z.string().min(1).default('127.0.0.1'),
-      /** Where it is not set: `HUB_PORT`, or another one where that is taken. */
+      /** Default: `HUB_PORT`, or another port if that is in use. */
       port: z.number().int().min(0).max(65_535).optional(),
-      /** `file:` keeps the queue in the home. */
+      /** `file:` stores the queue in the home. */
       store: z
         .string()
         .regex(/^(memory:|file:.*)$/, 'expected file: or memory:')
@@ -110,7 +110,7 @@ export const Config = z.strictObject({
       tls_cert: z.string().min(1).optional(),
       tls_key: z.string().min(1).optional(),
       behind_proxy: z.boolean().default(false),
-      /** Where clients find the hub; made from host and port when absent. */
+      /** URL for clients; derived from host and port by default. */
       url: HubUrl.optional(),
     })
     .prefault({}),
@@ -125,26 +125,26 @@ export const Config = z.strictObject({
     .prefault({}),
   mcp: z
     .strictObject({
-      /** The facets that this hub offers; what lies outside exists only for whoever has a token that names it. */
+      /** Facets that this hub exposes. Others are available only to tokens that name them. */
       expose: z.array(FacetName).default(['core']),
-      /** Offers the pro facades of exposed facets, too. */
+      /** Also exposes the pro facades of the exposed facets. */
       pro: z.boolean().default(false),
-      /** Names for lists of facades, by which a call may be narrowed to what it is for. */
+      /** Named lists of facades, to which a call can be narrowed. */
       intents: z.record(z.string().min(1).max(64), z.array(z.string().min(1).max(64))).default({}),
     })
     .prefault({}),
-  /** Paths, from the home, or packages that are installed there. */
+  /** Paths relative to the home, or packages installed there. */
   plugins: z.array(z.string().min(1).max(4096)).max(LIMITS.plugins_max).default([]),
   signals: z
     .strictObject({
-      /** Lifetime in seconds of what an agent sends without a `ttl_s`; what a person sends or is sent lives 30 days. */
+      /** Default lifetime of a signal from an agent, in seconds. A signal from or to a person lives 30 days. */
       ttl_s: z.number().int().min(1).max(LIMITS.ttl_s_max).default(LIMITS.ttl_s_default),
     })
     .prefault({}),
   notify: NotifySettings.prefault({}),
   memory: z
     .strictObject({
-      /** The folder of a sentence model, by which memory is searched for what texts mean. */
+      /** Directory of a sentence model for semantic search in the memory. */
       model_dir: z.string().min(1).optional(),
     })
     .prefault({}),
@@ -153,16 +153,24 @@ export const Config = z.strictObject({
     .prefault({}),
   clients: z
     .strictObject({
-      /** Path of the client's program, where it is not the one on PATH. */
+      /** Path of the client program, if it is not the one on PATH. */
       claude_code: z.string().min(1).optional(),
       codex: z.string().min(1).optional(),
       opencode: z.string().min(1).optional(),
     })
     .prefault({}),
+  claude_code: z
+    .strictObject({
+      /** Whether the module inside Claude Code reports turns and submits doorbells; otherwise hooks do. */
+      module: z.boolean().default(true),
+      /** Whether the module shows the persona, its queue, the team and the person's inbox in the client. */
+      ui: z.boolean().default(true),
+    })
+    .prefault({}),
   personas: z.record(PersonaName, PersonaSettings).default({}),
-  /** Steps that are run as one call: `routine run`. */
+  /** Sequences of steps that `routine run` runs as one call. */
   routines: z.record(RoutineName, Routine).default({}),
-  leash: Leash.prefault({}),
+  sandbox: SandboxPolicy.prefault({}),
   workflow: WorkflowSettings.prefault({}),
 })
 export type Config = z.infer<typeof Config>

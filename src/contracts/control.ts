@@ -1,19 +1,19 @@
 /**
- * The two sockets of a persona. Both speak JSON-RPC 2.0, one message a line, UTF-8, at most
- * `LIMITS.line_bytes_max` bytes a line. `control.sock` is for the operator, `surface.sock` is where
- * surface shims attach.
+ * Protocol of a persona's two sockets: JSON-RPC 2.0, one UTF-8 message a line, at most `LIMITS.line_bytes_max` bytes a
+ * line. `control.sock` serves the operator; shims connect to `surface.sock`.
  */
 import * as z from 'zod'
 import { Doorbell } from './doorbell.ts'
 import { DoorbellId, Identity, InstanceId, Json, SessionId, SurfaceKind, TenantId } from './ids.ts'
 import { DaemonErrorClass } from './metrics.ts'
+import { Presence } from './presence.ts'
 import { Turn } from './registry.ts'
 
 const RpcId = z.union([z.string(), z.number(), z.null()])
 
 export const RpcRequest = z.object({
   jsonrpc: z.literal('2.0'),
-  /** Absent in a notification, which gets no answer. */
+  /** Absent in a notification, which gets no response. */
   id: RpcId.optional(),
   method: z.string(),
   params: z.record(z.string(), Json).optional(),
@@ -27,7 +27,7 @@ export const RPC_ERRORS = {
   method_not_found: -32601,
   invalid_params: -32602,
   internal_error: -32603,
-  /** Ours, in the range the specification leaves to servers: the method refused. */
+  /** The method failed with a `TurnbellError`. The code is in the range that the specification reserves for servers. */
   refused: -32000,
 } as const
 
@@ -43,24 +43,27 @@ export type RpcResponse = z.infer<typeof RpcResponse>
 export const ControlVerb = z.enum(['status', 'notify_surface', 'resume_surface', 'shutdown'])
 export type ControlVerb = z.infer<typeof ControlVerb>
 
-/** Every verb takes at most the persona it means; another than the socket's own is refused. */
+/** Parameters of every method; another persona than the socket's own is rejected. */
 export const ControlParams = z.strictObject({ identity: Identity.optional() })
 
 export const MachineState = z.enum(['DISCONNECTED', 'RECONCILING', 'CONNECTED', 'EMITTING'])
 export type MachineState = z.infer<typeof MachineState>
 
 /**
- * How sure a shim is that a doorbell arrived. Only a drain is a delivery.
- * - `confirmed`: the doorbell's id was seen inside a turn.
- * - `sent`: handed over, nothing more is known yet.
- * - `deferred`: the surface cannot take it now (busy, a draft, a dialog).
- * - `unavailable`: there is no surface to ring.
- * - `failed`: the attempt broke.
+ * Certainty that a doorbell arrived. Only a drain proves delivery.
+ * - `confirmed`: the id of the doorbell was seen in a turn.
+ * - `sent`: sent to the surface, without further evidence.
+ * - `deferred`: the surface cannot accept it now (busy, a draft, a dialog).
+ * - `unavailable`: there is no surface.
+ * - `failed`: the attempt failed.
  */
 export const Proof = z.enum(['confirmed', 'sent', 'deferred', 'unavailable', 'failed'])
 export type Proof = z.infer<typeof Proof>
 
-/** Why signals do not reach the agent. */
+/** How a surface with several ways is reached: `module`, or `hooks` and the reason why not by the module. */
+export const Via = z.string().max(100)
+
+/** Reason why signals do not reach the agent. */
 export const DeliveryReason = z.enum([
   'no_client',
   'no_window',
@@ -82,7 +85,7 @@ export const DaemonStatus = z.object({
   delivery_reason: DeliveryReason.nullable(),
   /** Seconds since `delivery_reason` last changed. */
   delivery_reason_age_s: z.number(),
-  /** Signals that a session drained in a turn that ended, and that nobody completed; as the hub last told. */
+  /** Number of signals drained in an ended turn and not completed, as last reported by the hub. */
   in_progress_count: z.number().int().min(0),
   last_heartbeat_age_s: z.number().nullable(),
   last_drain_age_s: z.number().nullable(),
@@ -94,22 +97,31 @@ export const DaemonStatus = z.object({
     attached: z.boolean(),
     session_id: SessionId.nullable(),
     turn: Turn,
-    /** What became of the last doorbell, as far as anybody knows; null before the first. */
+    /** Last known result of the last doorbell; null before the first. */
     last_proof: Proof.nullable(),
+    /** As reported by the surface; null if it has only one way, or is not attached, or the daemon is older. */
+    via: Via.nullable().default(null),
+    /** Seconds since a person interrupted the session, if they have sent nothing since; otherwise null. */
+    interrupted_age_s: z.number().nullable().default(null),
+    /** As reported by the surface; null if it does not report it, or is not attached, or the daemon is older. */
+    presence: Presence.nullable().default(null),
   }),
-  /** Since the persona's first daemon that kept its state, as are the ages of doorbells and of the last signal. */
+  /**
+   * Counted since the first daemon of the persona that stored its state, like the ages of doorbells and of the last
+   * signal.
+   */
   doorbells_rung: z.number().int(),
-  /** Doorbells since the last drain. */
+  /** Number of doorbells since the last drain. */
   doorbells_undrained: z.number().int(),
   last_rung_age_s: z.number().nullable(),
-  /** Since a doorbell was last seen inside a turn. */
+  /** Seconds since a doorbell was last seen in a turn. */
   last_seen_age_s: z.number().nullable(),
   last_received: z.object({ from: z.string(), intent: z.string(), age_s: z.number() }).nullable(),
   restarts: z.number().int(),
 })
 export type DaemonStatus = z.infer<typeof DaemonStatus>
 
-/** Why a manual bell did not leave now. `mid_turn` is deferred, the others are refused. */
+/** Reason why a manual doorbell was not sent. `mid_turn` is deferred, the others are rejected. */
 export const NotifyReason = z.enum([
   'mid_turn',
   'nothing_pending',
@@ -127,37 +139,40 @@ export const ShutdownResult = z.object({ stopping: z.literal(true) })
 export const RingResult = z.object({ accepted: z.boolean(), proof: Proof })
 export type RingResult = z.infer<typeof RingResult>
 
-/** `status` on surface.sock: the answer to a probe and the body of a report are the same object. */
+/** Body of a report on surface.sock, and result of its method `status`. */
 export const SurfaceStatus = z.object({
   surface: SurfaceKind,
   session_id: SessionId.nullable(),
-  /** A push shim keeps its connection open and is rung by `notify_surface`; a pull shim only asks. */
+  /** A push shim keeps its connection open and receives `notify_surface`; a pull shim only sends reports. */
   delivery: z.enum(['push', 'pull']),
   turn: Turn,
-  /** Grows by one with every turn that begins. */
+  /** Number of turns that have started. */
   turn_seq: z.number().int().min(0),
   seen_doorbell_id: DoorbellId.optional(),
   /**
-   * The newest doorbell whose prompt the surface still holds: stored, queued or shown, and no turn has begun with it.
-   * Absent once a turn has consumed it, or once it is certain that the prompt is nowhere. While the surface cannot
-   * tell, the field stays: the daemon sends no other doorbell as long as it is set, however long that takes.
+   * Newest doorbell whose prompt the surface holds: stored, queued or shown, before a turn has started with it. Absent
+   * after a turn consumed it, or when the prompt is certainly lost. It remains set while the surface does not know, and
+   * the daemon sends no other doorbell while it is set.
    */
   outstanding_doorbell_id: DoorbellId.optional(),
-  /** A person interrupted the last turn and has sent nothing since. */
+  /** A person interrupted the last turn and has not sent anything since. */
   interrupted: z.literal(true).optional(),
   /**
-   * The process that runs the agent's turns. Another one under the same session: the former ended, and its turn with it.
-   * Absent where the surface cannot tell.
+   * Process that runs the agent's turns. A different one in the same session means that the previous process and its
+   * turn have ended. Absent if unknown.
    */
   instance_id: InstanceId.optional(),
-  /** A session runs, but no window shows it. The daemon rings such a session only if the persona is headless. */
+  /** The session has no window. The daemon rings it only if the persona is headless. */
   window: z.literal(false).optional(),
-  /** The shim runs, but nobody is there whom it could ring; for the daemon that is no surface. */
+  via: Via.optional(),
+  /** Only for `status`; it never decides about a doorbell, so an invalid one does not make the report invalid. */
+  presence: Presence.optional().catch(undefined),
+  /** The shim runs without a client; the daemon treats the surface as absent. */
   absent: z.literal(true).optional(),
 })
 export type SurfaceStatus = z.infer<typeof SurfaceStatus>
 
-/** A report that sets `take` can carry a doorbell to the agent in this very answer. */
+/** With `take`, the response to the report may contain a doorbell. */
 export const SurfaceReport = SurfaceStatus.extend({ take: z.boolean().optional() })
 export type SurfaceReport = z.infer<typeof SurfaceReport>
 

@@ -1,75 +1,78 @@
-/** How agents keep out of each other's way: leases on resources, who blocks whom, who listens to what. */
+/** Coordination between agents: locks on resources, blockings and subscriptions. */
 import * as z from 'zod'
 import { Identity, Json, RegistrationKind, SessionId, SurfaceKind, Timestamp, Ulid } from './ids.ts'
-import { LIMITS } from './limits.ts'
+import { LIMITS } from './limits/limits.ts'
 import { AgentNotes } from './registry.ts'
 import { Topic } from './signal.ts'
 
-/** Whatever agents agree to call a thing: a path, `deploy`, `port:8080`. */
+/** Name that agents agree on: a path, `deploy`, `port:8080`. */
 export const Resource = z.string().trim().min(1).max(LIMITS.resource_length_max)
 export const Note = z.string().min(1).max(LIMITS.note_length_max)
 
-/** `tree`: the resource, read as a path, with everything below it. */
-export const LeaseScope = z.enum(['exact', 'tree'])
-export type LeaseScope = z.infer<typeof LeaseScope>
+/** `tree` covers the resource, read as a path, and everything below it. */
+export const LockScope = z.enum(['exact', 'tree'])
+export type LockScope = z.infer<typeof LockScope>
 
-/** `held` goes to `released` or `expired`, and there it ends. */
-export const LeaseStatus = z.enum(['held', 'released', 'expired'])
-export type LeaseStatus = z.infer<typeof LeaseStatus>
+/** `released` and `expired` are final. */
+export const LockStatus = z.enum(['held', 'released', 'expired'])
+export type LockStatus = z.infer<typeof LockStatus>
 
-/** One holding of one resource by one session of one persona. */
-export const Lease = z.object({
-  lease_id: Ulid,
+/**
+ * Lock of one session on one resource. Its record kind `lease` and its events `lease.*` have an older word, because they
+ * are stored or sent.
+ */
+export const Lock = z.object({
+  lock_id: Ulid,
   resource: Resource,
-  scope: LeaseScope,
+  scope: LockScope,
   identity: Identity,
   session_id: SessionId,
-  /** Higher than that of every lease taken before it, so that what an earlier holder still says can be told apart. */
+  /** Fencing token: higher than the epoch of every earlier lock. */
   epoch: z.number().int().min(1),
-  status: LeaseStatus,
+  status: LockStatus,
   taken_at: Timestamp,
   ttl_s: z.number().int(),
   expires_at: Timestamp,
-  /** Null while it is held. */
+  /** Null while the lock is held. */
   ended_at: Timestamp.nullable(),
   note: Note.optional(),
 })
-export type Lease = z.infer<typeof Lease>
-
-/** Why a lease was released before its time. */
-export const LeaseReleaseCause = z.enum(['asked', 'forced', 'session_lost', 'persona_ended', 'stolen'])
-export type LeaseReleaseCause = z.infer<typeof LeaseReleaseCause>
-
-/** A lease as others see it. */
-export const Lock = Lease.omit({ lease_id: true, status: true, ended_at: true }).meta({ title: 'Lock' })
 export type Lock = z.infer<typeof Lock>
+
+/** Reason for a release before the lock expired. */
+export const LockReleaseCause = z.enum(['asked', 'forced', 'session_lost', 'persona_ended', 'stolen'])
+export type LockReleaseCause = z.infer<typeof LockReleaseCause>
+
+/** Public view of a lock. */
+export const LockView = Lock.omit({ lock_id: true, status: true, ended_at: true }).meta({ title: 'Lock' })
+export type LockView = z.infer<typeof LockView>
 
 export const LockInput = z.strictObject({
   resource: Resource,
-  /** Counted from now. What it had before where it is extended, else 300. */
+  /** Time to live from now, in seconds. Default: the previous value for an extension, otherwise 300. */
   ttl_s: z.number().int().min(1).max(LIMITS.lock_ttl_s_max).optional(),
-  scope: LeaseScope.optional(),
+  scope: LockScope.optional(),
   note: Note.optional(),
-  /** Only extend, and only if the lease with this epoch is still held. */
+  /** Only extends, and only if the lock with this epoch is still held. */
   epoch: z.number().int().min(1).optional(),
-  /** Take it over from a session of one's own persona that is gone. */
+  /** Takes the lock over from an ended session of the caller's own persona. */
   steal_own: z.boolean().default(false),
-  /** A lock is had at once or not at all. */
+  /** Waiting is not supported. */
   wait: z.literal(false).optional(),
 })
 export type LockInput = z.infer<typeof LockInput>
-export const LockAnswer = Lock.extend({ extended: z.boolean() })
+export const LockAnswer = LockView.extend({ extended: z.boolean() })
 export type LockAnswer = z.infer<typeof LockAnswer>
 
 export const UnlockInput = z.strictObject({
   resource: Resource,
   epoch: z.number().int().min(1).optional(),
-  /** Whoever holds it. For the operator. */
+  /** Releases the lock of any holder. Only for the operator. */
   force: z.boolean().default(false),
 })
 export type UnlockInput = z.infer<typeof UnlockInput>
 
-/** Persona A says that persona B has to wait for it. */
+/** Statement of persona `blocker` that persona `blocked` has to wait for it. */
 export const Blocking = z.object({
   blocking_id: Ulid,
   blocker: Identity,
@@ -81,7 +84,7 @@ export type Blocking = z.infer<typeof Blocking>
 export const BlockingView = Blocking.omit({ blocking_id: true }).meta({ title: 'Blocking' })
 export type BlockingView = z.infer<typeof BlockingView>
 
-/** A persona gets what is broadcast on the topic. */
+/** Subscription of a persona to the broadcasts on a topic. */
 export const Subscription = z.object({
   subscription_id: Ulid,
   identity: Identity,
@@ -92,7 +95,7 @@ export type Subscription = z.infer<typeof Subscription>
 export const SubscriptionView = Subscription.omit({ subscription_id: true }).meta({ title: 'Subscription' })
 export type SubscriptionView = z.infer<typeof SubscriptionView>
 
-/** Somebody who is there now. */
+/** Connected agent. */
 export const AgentView = AgentNotes.extend({
   identity: Identity,
   surface: SurfaceKind,
@@ -100,18 +103,18 @@ export const AgentView = AgentNotes.extend({
   kind: RegistrationKind,
   last_heartbeat_at: Timestamp,
   note: z.string().nullable(),
-  /** The resources that this session holds. */
+  /** Resources locked by this session. */
   locks: z.array(z.string()),
-  /** The personas that say they block this one. */
+  /** Personas that block this one. */
   blocked_by: z.array(Identity),
 }).meta({ title: 'Agent' })
 export type AgentView = z.infer<typeof AgentView>
 
 export const CoordinatorStatus = z.object({
   agents: z.array(AgentView),
-  locks: z.array(Lock),
+  locks: z.array(LockView),
   blockings: z.array(BlockingView),
-  /** Of all there are; the lists may be shorter. */
+  /** Numbers of all entries; the lists may be truncated. */
   totals: z.object({ agents: z.number().int(), locks: z.number().int(), blockings: z.number().int() }),
   as_of: Timestamp,
 })
@@ -137,13 +140,13 @@ export const LogEntry = z.object({
 export type LogEntry = z.infer<typeof LogEntry>
 
 export const HistoryInput = z.strictObject({
-  /** Entries after this seq, or after this time. The newest ones where it is not said. */
+  /** Returns entries after this seq or time; the newest entries by default. */
   since: z.union([z.number().int().min(0), z.iso.datetime({ offset: true })]).optional(),
   agent_id: Identity.optional(),
   limit: z.number().int().min(1).max(LIMITS.history_limit_max).default(LIMITS.history_limit_default),
 })
 export type HistoryInput = z.infer<typeof HistoryInput>
-/** Oldest first. `next` is the `since` of what comes after. */
+/** Oldest first. `next` is the `since` of the next page. */
 export const HistoryPage = z.object({ entries: z.array(LogEntry), next: z.number().int() })
 export type HistoryPage = z.infer<typeof HistoryPage>
 
@@ -153,7 +156,7 @@ export const StatusInput = z.strictObject({
 })
 export type StatusInput = z.infer<typeof StatusInput>
 
-/** Both directions, as seen from one persona. */
+/** Blockings of one persona in both directions. */
 export const BlockedAnswer = z.object({
   identity: Identity,
   blocked: z.boolean(),

@@ -1,7 +1,7 @@
-/** The doorbell: notice that signals wait. No body, ever. */
+/** The doorbell: a notice of pending signals, without a payload. */
 import * as z from 'zod'
 import { DoorbellId, Identity, SignalId } from './ids.ts'
-import { LIMITS } from './limits.ts'
+import { LIMITS } from './limits/limits.ts'
 
 export const DoorbellReason = z.enum(['signal', 'backlog', 'manual'])
 export type DoorbellReason = z.infer<typeof DoorbellReason>
@@ -10,7 +10,7 @@ export const Doorbell = z.strictObject({
   doorbell_id: DoorbellId,
   identity: Identity,
   pending_count: z.number().int().min(1),
-  /** The signal this bell names; the drain returns the others too. */
+  /** Signal named in the text; the drain returns all. */
   signal_id: SignalId,
   from: z.string(),
   intent: z.string(),
@@ -22,14 +22,13 @@ export type Doorbell = z.infer<typeof Doorbell>
 
 const SAFE_LENGTH_MAX = 32
 
-/** The visible part of a doorbell's id; a receipt is recognised by it. Takes the random end of the ULID. */
+/** Visible part of a doorbell's id, by which receipts are matched: the random end of the ULID. */
 export function shortBellId(doorbell_id: string): string {
   return doorbell_id.slice(-LIMITS.short_id_length).toLowerCase()
 }
 
 /**
- * The one template. Sender and intent are already narrow identifiers at the hub's door; they are
- * narrowed again here because this text reaches a model as it stands.
+ * Renders the text of a doorbell. Sender and intent are sanitized again, because a model reads this text unfiltered.
  */
 export function doorbellText(bell: Omit<Doorbell, 'text'>): string {
   const safe = (word: string) => word.replace(/[^A-Za-z0-9._:/-]/g, '').slice(0, SAFE_LENGTH_MAX) || 'unknown'
@@ -38,7 +37,7 @@ export function doorbellText(bell: Omit<Doorbell, 'text'>): string {
   return `[turnbell] ${count} (${about}). Call signals_pending once. (bell ${shortBellId(bell.doorbell_id)})`
 }
 
-/** The short id of the doorbell that a text is, as a client shows it to its agent; null for any other text. */
+/** Returns the short id if the text is a doorbell as shown to an agent, otherwise null. */
 export function bellInText(text: string): string | null {
   return /^\[turnbell\] .*\(bell ([0-9a-z]+)\)\s*$/.exec(text)?.[1] ?? null
 }

@@ -1,10 +1,10 @@
-/** Facts of the one event stream (`GET /events`, WebSocket channels, the dashboard). */
+/** Events of the event stream (`GET /events`, WebSocket channels, the dashboard). */
 import * as z from 'zod'
 import { Json, Timestamp } from './ids.ts'
 
 /**
- * The first words of what the hub itself says, in the stream and on channels. Nobody publishes under them:
- * a frame names no sender, so whoever reads one would take it for the hub's.
+ * Event families reserved for the hub. Clients cannot publish them, because a frame has no sender and would look like
+ * the hub's.
  */
 export const HUB_EVENT_FAMILIES: readonly string[] = [
   ...[
@@ -30,7 +30,7 @@ export const HubEvent = z.object({
   seq: z.number().int(),
   type: EventType,
   timestamp: Timestamp,
-  /** Whom it is about, where it is about a persona. */
+  /** Persona that the event is about, if any. */
   agent_id: z.string().nullable(),
   data: z.record(z.string(), Json),
 })

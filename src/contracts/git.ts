@@ -1,13 +1,13 @@
 /**
- * What the facade `git` takes and tells. Paths stand relative to the top of the work tree, with slashes;
- * bytes that are no UTF-8 are shown as U+FFFD, and such a path cannot be asked for.
+ * Inputs and outputs of the facade `git`. Paths are relative to the root of the work tree, with slashes. Invalid UTF-8
+ * is shown as U+FFFD, and such a path cannot be passed.
  */
 import * as z from 'zod'
 import { Timestamp } from './ids.ts'
-import { LIMITS } from './limits.ts'
-import type { RecordKind } from './records.ts'
+import { LIMITS } from './limits/limits.ts'
+import type { RecordKind } from './memory/records.ts'
 
-/** What no name, no revision and no search word has in it, and what would end an argument. */
+/** Control characters, which are not allowed in names, revisions and search texts. */
 const CONTROL = /[\u0000-\u001f\u007f]/
 
 const plain = (length_max: number) =>
@@ -17,7 +17,7 @@ const plain = (length_max: number) =>
     .max(length_max)
     .refine((text) => !CONTROL.test(text), 'control characters are not allowed')
 
-/** Relative to the top of the work tree, or absolute and inside it. */
+/** Relative to the root of the work tree, or absolute and inside it. */
 export const RepositoryPath = z
   .string()
   .min(1)
@@ -25,8 +25,8 @@ export const RepositoryPath = z
   .refine((path) => !path.includes('\0'), 'a path has no NUL')
 
 /**
- * A commit, branch, tag or an expression such as `HEAD~2`. Narrower than git's own, so that none can be
- * taken for an option, a range, or a path in a tree.
+ * Commit, branch, tag, or an expression such as `HEAD~2`. Stricter than git, so that it cannot be an option, a range or
+ * a path in a tree.
  */
 export const Revision = plain(LIMITS.git_revision_length_max)
   .refine((revision) => !/^[-^]/.test(revision), 'a revision does not begin with - or ^')
@@ -35,12 +35,12 @@ export const Revision = plain(LIMITS.git_revision_length_max)
     'one commit is meant: no spaces, ranges or : ? * [ \\',
   )
 
-/** `A..B`: what B has and A has not. A side that is left out is HEAD. */
+/** `A..B`: commits of B that A does not have. An omitted side is HEAD. */
 export const RevisionRange = plain(2 * LIMITS.git_revision_length_max + 2)
   .regex(/^[^\s]*\.\.[^\s]*$/, 'a range is A..B')
   .refine((range) => !range.includes('...'), 'a range has two dots')
 
-/** A date, a UTC time, or how long ago: what git itself would guess from is refused. */
+/** Date, UTC time or age; values that git would interpret loosely are rejected. */
 export const Since = z
   .string()
   .regex(
@@ -56,7 +56,7 @@ export const SearchedText = z
   .max(LIMITS.git_searched_text_length_max)
   .refine((text) => !text.includes('\0'), 'a text has no NUL')
 
-/** The word for an issue, as it stands in commit messages: `#12`, `ISSUE-7`, a ULID. */
+/** Reference to an issue in commit messages: `#12`, `ISSUE-7`, a ULID. */
 export const IssueRef = z
   .string()
   .min(1)
@@ -72,7 +72,7 @@ export const CommitSummary = CommitName.extend({
   author_name: z.string(),
   author_email: z.string(),
   committed_at: Timestamp,
-  /** Against the first parent. */
+  /** Compared with the first parent. */
   files_changed: z.number().int().optional(),
 })
 export type CommitSummary = z.infer<typeof CommitSummary>
@@ -93,7 +93,7 @@ export const ChangedFile = z.object({
   path: z.string(),
   status: ChangeStatus,
   old_path: z.string().optional(),
-  /** Lines; absent for what is binary or untracked. */
+  /** Number of lines; absent for binary and untracked files. */
   insertions: z.number().int().optional(),
   deletions: z.number().int().optional(),
 })
@@ -106,20 +106,20 @@ export const StatusAnswer = z.object({
   root: z.string(),
   /** Null before the first commit. */
   head: Sha.nullable(),
-  /** Null where a commit is checked out instead. */
+  /** Null for a detached HEAD. */
   branch: z.string().nullable(),
   upstream: z.string().nullable(),
-  /** Null without an upstream, or where it is gone. */
+  /** Null without an upstream, or if the upstream is gone. */
   ahead: Count.nullable(),
   behind: Count.nullable(),
   clean: z.boolean(),
   counts: z.object({ staged: Count, unstaged: Count, untracked: Count, conflicted: Count }),
   staged: z.array(ChangedFile),
   unstaged: z.array(ChangedFile),
-  /** A directory with nothing tracked in it stands for its files, with a slash at its end. */
+  /** An untracked directory is listed once, with a trailing slash. */
   untracked: z.array(z.string()),
   conflicted: z.array(z.string()),
-  /** The lists, not the counts, are. */
+  /** The lists are truncated; the counts are complete. */
   truncated: z.boolean(),
 })
 export type StatusAnswer = z.infer<typeof StatusAnswer>
@@ -128,7 +128,7 @@ export const BlamedLine = z.object({
   line: Count,
   text: z.string(),
   text_cut: Cut,
-  /** All four are null for a line that is not committed. */
+  /** All four are null for an uncommitted line. */
   sha: Sha.nullable(),
   author_name: z.string().nullable(),
   committed_at: Timestamp.nullable(),
@@ -139,7 +139,7 @@ export const BlameAnswer = z.object({ path: z.string(), lines: z.array(BlamedLin
 export type BlameAnswer = z.infer<typeof BlameAnswer>
 
 export const RemovedLine = z.object({
-  /** In the file before the commit. */
+  /** Line number in the file before the commit. */
   line: Count,
   text: z.string(),
   text_cut: Cut,
@@ -149,7 +149,7 @@ export const Removal = CommitSummary.omit({ files_changed: true }).extend({
   files: z.array(
     z.object({
       path: z.string(),
-      /** How many times less the text stands in it. */
+      /** Decrease of the number of occurrences. */
       removed: Count,
       lines: z.array(RemovedLine),
     }),
@@ -158,12 +158,12 @@ export const Removal = CommitSummary.omit({ files_changed: true }).extend({
 export type Removal = z.infer<typeof Removal>
 export const RemovalAnswer = z.object({
   removals: z.array(Removal),
-  /** There may be older ones that were not looked for, or more files of those that are shown. */
+  /** There may be older removals, or more files of the listed ones. */
   truncated: z.boolean(),
 })
 export type RemovalAnswer = z.infer<typeof RemovalAnswer>
 
-/** A word that marks work left to do. */
+/** Marker of unfinished work. */
 export const MarkerWord = z
   .string()
   .max(32)
@@ -173,7 +173,7 @@ export const MARKERS = ['TODO', 'FIXME', 'HACK', 'XXX']
 export const Marker = z.object({
   file: z.string(),
   line: Count,
-  /** The first one of the line. */
+  /** First marker in the line. */
   marker: z.string(),
   text: z.string(),
   text_cut: Cut,
@@ -181,9 +181,9 @@ export const Marker = z.object({
 export type Marker = z.infer<typeof Marker>
 export const MarkersAnswer = z.object({
   markers: z.array(Marker),
-  /** How many lines each marker was found in, also where not all are listed. */
+  /** Number of lines per marker, including lines that are not listed. */
   counts: z.record(z.string(), Count),
-  /** Files with markers that are too large to be looked at, or are behind a link. */
+  /** Number of files with markers that are too large to be read. */
   skipped: Count,
   truncated: z.boolean(),
 })
@@ -191,11 +191,11 @@ export type MarkersAnswer = z.infer<typeof MarkersAnswer>
 
 export const Tag = z.object({
   name: z.string(),
-  /** What it stands for, usually a commit. */
+  /** Tagged object, usually a commit. */
   sha: Sha,
-  /** Null for what has no time, such as a tagged tree. */
+  /** Null if the tagged object has no time, such as a tree. */
   tagged_at: Timestamp.nullable(),
-  /** Of the tag itself, or of its commit where it has none. */
+  /** Subject of the tag, or of its commit if the tag has none. */
   subject: z.string(),
   subject_cut: Cut,
 })
@@ -203,13 +203,13 @@ export type Tag = z.infer<typeof Tag>
 export const TagsAnswer = z.object({ tags: z.array(Tag), truncated: z.boolean() })
 export type TagsAnswer = z.infer<typeof TagsAnswer>
 
-/** What the message says of the issue. */
+/** Relation to the issue according to the commit message. */
 export const IssueRelation = z.enum(['closes', 'refs', 'mentions'])
 export type IssueRelation = z.infer<typeof IssueRelation>
 export const IssueReference = z.object({ issue: IssueRef, relation: IssueRelation })
 export type IssueReference = z.infer<typeof IssueReference>
 export const LinkedIssuesAnswer = z.object({
-  /** Those whose messages name an issue. */
+  /** Commits whose messages reference an issue. */
   commits: z.array(CommitName.extend({ issues: z.array(IssueReference) })),
   scanned: Count,
   truncated: z.boolean(),
@@ -219,20 +219,20 @@ export type LinkedIssuesAnswer = z.infer<typeof LinkedIssuesAnswer>
 const LinkFields = {
   sha: Sha,
   issue: IssueRef,
-  /** Null where somebody linked them by hand. */
+  /** Null for a link made by hand. */
   relation: IssueRelation.nullable(),
   subject: z.string(),
   note: z.string().optional(),
   linked_by: z.string(),
   linked_at: Timestamp,
 }
-/** That a commit belongs to an issue. */
+/** Link between a commit and an issue. */
 export const CommitLink = z.object(LinkFields)
 export type CommitLink = z.infer<typeof CommitLink>
 
 export const COMMIT_LINK: RecordKind = {
   name: 'commit_link',
-  summary: 'That a commit belongs to an issue; one for each pair of them.',
+  summary: 'Link between a commit and an issue.',
   keeper: 'project',
   fields: z.strictObject(LinkFields),
   unique: ['sha', 'issue'],

@@ -1,16 +1,16 @@
-/** Bodies of the hub's HTTP routes that are no action of a facade. */
+/** Bodies of the hub's HTTP routes that are not actions of a facade. */
 import * as z from 'zod'
 import { HubEvent } from './events.ts'
-import { Problem } from './errors.ts'
+import { Problem } from './errors/errors.ts'
 import { Json } from './ids.ts'
-import { LIMITS } from './limits.ts'
+import { LIMITS } from './limits/limits.ts'
 
 export const Health = z.object({
   status: z.enum(['ok', 'starting', 'stopping', 'degraded']),
   version: z.string(),
   uptime_s: z.number(),
   tool_count: z.number().int(),
-  /** Counted apart: a daemon is no agent. */
+  /** Connected sessions by kind. */
   connected: z.object({ agent: z.number().int(), daemon: z.number().int(), observer: z.number().int() }),
 })
 export type Health = z.infer<typeof Health>
@@ -20,19 +20,17 @@ export const Readiness = z.object({ ready: z.boolean(), reason: z.string().nulla
 const Params = z.record(z.string(), Json)
 const Name = z.string().min(1).max(128)
 
-/** `{tool, action, params}`, or an old direct name: `{tool: "sentinel_createIssue", params}`. */
+/** `{tool, action, params}`, or a former direct name: `{tool: "sentinel_createIssue", params}`. */
 export const CallRequest = z.strictObject({
   tool: Name,
   action: Name.optional(),
   params: Params.optional(),
 })
-/** What was written as text and taken as a number, a list or nothing. */
+/** Parameters written as text that were converted to a number, a list or null. */
 const Note = z.string().optional()
 export const CallAnswer = z.object({ result: Json, note: Note })
 
-/**
- * What a caller may say about where its calls come from. Never a permission. Strict: a misspelt scope would be another.
- */
+/** Declared origin of a call, never a permission. Strict, because a misspelled scope would select another one. */
 export const CallerContext = z.strictObject({
   agent_id: z.string().min(1).max(128).optional(),
   run_id: z.string().min(1).max(128).nullish(),
@@ -41,13 +39,16 @@ export const CallerContext = z.strictObject({
 })
 export type CallerContext = z.infer<typeof CallerContext>
 
-/** Bounds that a call or a connection sets itself: they only ever take away. Strict: a misspelt one would be none. */
+/**
+ * Restrictions that a call or a connection sets for itself; they can only remove permissions. Strict, because a
+ * misspelled one would not restrict.
+ */
 export const Narrowing = z.strictObject({
   facets: z.array(Name).optional(),
   facades: z.array(Name).optional(),
-  /** Names that the configuration gives to lists of facades; each of them narrows. */
+  /** Intents of the configuration; a call is restricted to the facades common to all of them. */
   intents: z.array(Name).optional(),
-  /** Refuses what can change anything. */
+  /** Rejects mutating actions. */
   read_only: z.boolean().optional(),
 })
 export type Narrowing = z.infer<typeof Narrowing>
@@ -60,7 +61,7 @@ export const BatchRequest = z.strictObject({
   context: CallerContext.optional(),
 })
 export type BatchRequest = z.infer<typeof BatchRequest>
-/** In the order of the calls; each stands alone. */
+/** Results in the order of the calls; each call fails on its own. */
 export const BatchAnswer = z.object({
   results: z.array(
     z.union([z.strictObject({ result: Json, note: Note }), z.strictObject({ error: Problem })]),
@@ -69,7 +70,7 @@ export const BatchAnswer = z.object({
 export type BatchAnswer = z.infer<typeof BatchAnswer>
 
 export const EventsQuery = z.strictObject({
-  /** A seq, or an ISO time. */
+  /** A seq or an ISO time. */
   since: z.string().max(64).optional(),
   agent_id: z.string().max(128).optional(),
   run_id: z.string().max(128).optional(),

@@ -1,6 +1,6 @@
 /**
- * The daemon's metric set: six names, two labels, ten error classes. Closed on purpose. Fifty
- * personas give at most 50 x (4 + 2 x 10) = 1,200 series.
+ * The daemon's metric set: six names, two labels, ten error classes. Fixed, so that fifty personas give at most 50 x (4
+ * + 2 x 10) = 1,200 series.
  */
 import * as z from 'zod'
 
@@ -54,7 +54,7 @@ export const DAEMON_METRICS = {
 
 const ByClass = z.partialRecord(DaemonErrorClass, z.number().min(0))
 
-/** One daemon's published set, as it travels with the heartbeat. Ages are null until first known. */
+/** Metric values of one daemon, sent with the heartbeat. Ages are null until known. */
 export const MetricsSet = z.strictObject({
   up: z.literal(1),
   heartbeat_age_seconds: z.number().min(0).nullable(),

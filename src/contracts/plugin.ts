@@ -1,16 +1,16 @@
-/** What became of a plugin that the configuration names. */
+/** Load result of a configured plugin. */
 import * as z from 'zod'
 
 export const PluginReport = z.object({
-  /** As the configuration names it: a path or a package. */
+  /** Path or package from the configuration. */
   plugin: z.string(),
-  /** As it calls itself; null where it could not be read. */
+  /** Name from the plugin's manifest; null if it could not be read. */
   name: z.string().nullable(),
-  /** Its facades, record kinds and step types; empty where it was left out. */
+  /** Its facades, record kinds and step types; empty if it was not loaded. */
   facades: z.array(z.string()),
   kinds: z.array(z.string()),
   steps: z.array(z.string()),
-  /** Why it was left out; null for one that is loaded. */
+  /** Reason why it was not loaded; null if it is loaded. */
   problem: z.string().nullable(),
 })
 export type PluginReport = z.infer<typeof PluginReport>

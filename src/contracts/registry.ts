@@ -1,4 +1,4 @@
-/** Personas, and who is currently connected for them. */
+/** Personas, projects and registrations of connected sessions. */
 import * as z from 'zod'
 import {
   Identity,
@@ -9,13 +9,13 @@ import {
   SurfaceKind,
   Timestamp,
 } from './ids.ts'
-import { LIMITS } from './limits.ts'
+import { LIMITS } from './limits/limits.ts'
 
-/** `wrapped` and `removed` personas take no signals; adding one again makes it `active`. */
+/** `wrapped` and `removed` personas do not accept signals; adding one again makes it `active`. */
 export const PersonaState = z.enum(['active', 'wrapped', 'removed'])
 export type PersonaState = z.infer<typeof PersonaState>
 
-/** A lasting identity with a queue. What the registry wants to be true, not what happens to run. */
+/** Persistent identity with a queue. Whether it runs is a matter of registrations. */
 export const Persona = z
   .object({
     identity: Identity,
@@ -28,7 +28,7 @@ export const Persona = z
   .meta({ title: 'Persona' })
 export type Persona = z.infer<typeof Persona>
 
-/** A short name for a project. `portfolio` means all of them, and is none. */
+/** Short name of a project. `portfolio` is reserved for all projects. */
 export const ProjectAlias = z
   .string()
   .regex(/^(?!portfolio$)[a-z0-9][a-z0-9._-]{0,62}$/, 'an alias matches [a-z0-9][a-z0-9._-]{0,62}')
@@ -47,24 +47,24 @@ export type Project = z.infer<typeof Project>
 export const Turn = z.enum(['idle', 'busy', 'unknown'])
 export type Turn = z.infer<typeof Turn>
 
-/** What a daemon knows of its surface; travels with its heartbeat. */
+/** State of a surface as known to its daemon, sent with the heartbeat. */
 export const SurfaceFacts = z
   .object({
     attached: z.boolean(),
     session_id: SessionId.nullable(),
     turn: Turn,
     turn_seq: z.number().int().min(0),
-    /** The process that runs the session's turns: another one has not seen what the former had drained. */
+    /** Process that runs the session's turns. A new process has not seen what the previous one drained. */
     instance_id: InstanceId.optional(),
-    /** It is not rung: no window shows the session, and the persona is not headless. */
+    /** The session has no window and the persona is not headless, so it is not rung. */
     window: z.literal(false).optional(),
-    /** The session that is expected back while none is attached: it keeps what it has drained. */
+    /** Session expected to return while none is attached; its drained signals stay leased. */
     returning_session_id: SessionId.optional(),
   })
   .meta({ title: 'SurfaceFacts' })
 export type SurfaceFacts = z.infer<typeof SurfaceFacts>
 
-/** What an agent tells others of itself. Words to read, never matched against anything. */
+/** Self-description of an agent, for reading only. */
 export const AgentNotes = z.object({
   purpose: z.string().min(1).max(LIMITS.note_length_max).optional(),
   capabilities: z
@@ -77,11 +77,11 @@ export const AgentNotes = z.object({
 })
 export type AgentNotes = z.infer<typeof AgentNotes>
 
-/** Why a registration ended. `wrap`, `expire` and `preempt` invalidate its session's leases at once. */
+/** Reason why a registration ended. `wrap`, `expire` and `preempt` invalidate the session's leases at once. */
 export const LeaveReason = z.enum(['wrap', 'expire', 'preempt', 'close'])
 export type LeaveReason = z.infer<typeof LeaveReason>
 
-/** One row of the runtime registry. Key: identity, surface, kind. The epoch fences older holders. */
+/** Row of the runtime registry. Key: identity, surface, kind. The epoch fences former holders. */
 export const Registration = z
   .object({
     identity: Identity,
@@ -98,10 +98,10 @@ export const Registration = z
   .meta({ title: 'Registration' })
 export type Registration = z.infer<typeof Registration>
 
-/** A persona as lists show it: with what waits for it and who is there for it now. */
+/** Persona in lists, with its queue depth and registrations. */
 export const PersonaOverview = Persona.extend({
   pending_count: z.number().int(),
-  /** Signals to it that expired and are still kept; `signals replay` puts them back. */
+  /** Number of stored expired signals; `signals replay` returns them to pending. */
   expired_count: z.number().int(),
   registrations: z.array(Registration),
 }).meta({ title: 'PersonaOverview' })

@@ -1,32 +1,32 @@
 /**
- * Large payloads in parts. A client shows its model only so much of one answer, and what it cuts away would count as
- * read. So the bridge of such a client hands over the first part, and `signals read` returns the others.
+ * Delivery of large payloads in parts. A client truncates long tool results, and signals in the truncated part would
+ * count as read. The bridge of such a client delivers the first part, and `signals read` returns the others.
  */
 import * as z from 'zod'
 import type { Json } from './ids.ts'
-import { LIMITS } from './limits.ts'
+import { LIMITS } from './limits/limits.ts'
 
-/** Which part of a payload is shown. */
+/** Position of a part in a payload. */
 export const PayloadPart = z.object({
-  /** Counts from 1. */
+  /** Starts at 1. */
   part: z.number().int().min(1),
   parts: z.number().int().min(1),
-  /** How to get the next one; absent with the last. */
+  /** Call that returns the next part; absent in the last one. */
   next: z.string().optional(),
 })
 export type PayloadPart = z.infer<typeof PayloadPart>
 
 /**
- * The payload's text (a string as it is, anything else as JSON) in parts of at most `signal_part_bytes` each, as they
- * are written in JSON. No character is split.
+ * Splits the payload's text (a string itself, anything else as JSON) into parts of at most `signal_part_bytes` of JSON
+ * each. Characters are not split.
  */
-export function partsOf(payload: Json): string[] {
+export function splitPayload(payload: Json): string[] {
   const text = typeof payload === 'string' ? payload : JSON.stringify(payload)
   const parts: string[] = []
   let part = ''
   let bytes = 0
   for (const character of text) {
-    const size = writtenBytes(character)
+    const size = jsonBytes(character)
     if (bytes + size > LIMITS.signal_part_bytes) {
       parts.push(part)
       part = ''
@@ -38,12 +38,12 @@ export function partsOf(payload: Json): string[] {
   return [...parts, part]
 }
 
-/** One part in place of the payload. Null where there is no such part. */
-export function inPart<S extends { signal_id: string; payload: Json }>(
+/** Replaces the payload by one part. Returns null if there is no such part. */
+export function withPart<S extends { signal_id: string; payload: Json }>(
   signal: S,
   part: number,
 ): (S & { payload_part: PayloadPart }) | null {
-  const texts = partsOf(signal.payload)
+  const texts = splitPayload(signal.payload)
   const payload = texts[part - 1]
   if (payload === undefined) return null
   const { signal_id } = signal
@@ -52,5 +52,5 @@ export function inPart<S extends { signal_id: string; payload: Json }>(
   return { ...signal, payload, payload_part: { part, parts: texts.length, ...next } }
 }
 
-/** Quotes are not counted: every part has the same two. */
-export const writtenBytes = (value: Json) => Buffer.byteLength(JSON.stringify(value)) - 2
+/** Size in JSON without the quotes, which all parts have. */
+export const jsonBytes = (value: Json) => Buffer.byteLength(JSON.stringify(value)) - 2

@@ -1,7 +1,7 @@
-/** What a signed token says. Form: base64url(payload) "." hex(hmac_sha256(signing key, base64url(payload))). */
+/** Payload of a signed token. Format: base64url(payload) "." hex(hmac_sha256(signing key, base64url(payload))). */
 import * as z from 'zod'
 import { FacetName, Identity, PersonaName, RegistrationKind, SessionId, TenantId } from './ids.ts'
-import { LIMITS } from './limits.ts'
+import { LIMITS } from './limits/limits.ts'
 
 const Facets = z.array(FacetName).max(LIMITS.token_facets_max).readonly()
 
@@ -10,7 +10,7 @@ export const TokenPayload = z.object({
   identity: PersonaName,
   kind: RegistrationKind,
   session_id: SessionId.optional(),
-  /** What is open to its holder, whatever the hub offers to others. */
+  /** Facets available to the holder, whatever the hub exposes. */
   facets: Facets.optional(),
   /** Unix time in seconds. */
   exp: z.number().int(),
@@ -18,13 +18,13 @@ export const TokenPayload = z.object({
 export type TokenPayload = z.infer<typeof TokenPayload>
 
 /**
- * Who makes a call. The operator holds the home's own token and may do everything; everybody else
- * acts as one persona and one kind.
+ * Caller of an action. The operator holds the home's token and may do everything; any other caller acts as one persona
+ * and one kind.
  */
 export interface Caller {
   tenant_id: string
   kind: 'operator' | 'agent' | 'daemon' | 'observer'
-  /** The persona; `operator` for the operator. */
+  /** Persona, or `operator`. */
   identity: string
   session_id?: string
   /** See `TokenPayload`. */
@@ -35,10 +35,10 @@ export const TokenRequest = z.strictObject({
   identity: Identity,
   kind: RegistrationKind,
   session_id: SessionId.optional(),
-  /** Only the operator may say. */
+  /** Only for the operator. */
   facets: Facets.optional(),
 })
-/** As a header carries it: another one could be kept, but never shown. */
+/** Characters that a header can carry. */
 export const BearerToken = z.string().regex(/^[\x21-\x7e]+$/)
 
 export const TokenAnswer = z.object({ token: BearerToken, expires_in: z.number().int().positive() })

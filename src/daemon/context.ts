@@ -1,22 +1,25 @@
-/** What the machine keeps, and the moments at which time alone changes it. */
+/** Context of the daemon's state machine, and the next deadline at which elapsed time changes it. */
 import type { DeliveryReason, MachineState } from '../contracts/control.ts'
 import type { SurfaceKind } from '../contracts/ids.ts'
-import { LIMITS } from '../contracts/limits.ts'
+import { LIMITS } from '../contracts/limits/limits.ts'
 import { deliveryReasonOf, type History, type PacerRules } from './history.ts'
-import { rememberedHistory, type DaemonMemory } from './memory.ts'
+import { restoreHistory, type SavedState } from './saved-state.ts'
 import { decide } from './pacer.ts'
-import type { Meanwhile } from './reconcile.ts'
+import type { InterimChanges } from './reconcile.ts'
 
-export interface Input {
+export interface MachineInput {
   identity: string
   surface: SurfaceKind
   rules: PacerRules
   now: number
-  /** What an earlier daemon of this persona left, with this one's monotonic times. */
-  memory?: DaemonMemory | null
+  /**
+   * State saved by the previous daemon of this persona, with times converted to this process's monotonic
+   * clock.
+   */
+  saved_state?: SavedState | null
 }
 
-/** The newest signal that came for the persona, whatever became of it. */
+/** Newest signal received for the persona, whether or not it is still pending. */
 export interface LastReceived {
   signal_id: string
   from: string
@@ -27,35 +30,44 @@ export interface LastReceived {
 export interface Context {
   identity: string
   history: History
-  /** The moment of the latest event. */
+  /** Time of the latest event, in monotonic milliseconds. */
   now: number
-  /** Attempts that failed since the queue was last reconciled; `retry_at` is null while one runs. */
+  /**
+   * `failures` counts attempts that failed since the last reconcile; `retry_at` is null while an attempt
+   * runs.
+   */
   link: { failures: number; retry_at: number | null }
-  /** The list that is on its way, in RECONCILING. */
-  reconcile: { peek_id: string; by: number; meanwhile: Meanwhile; active: boolean } | null
-  /** The last look before a bell, in EMITTING. */
+  /** The pending list requested from the hub, in RECONCILING. */
+  reconcile: { peek_id: string; by: number; interim: InterimChanges; active: boolean } | null
+  /** The last check of the queue before a doorbell, in EMITTING. */
   check: { peek_id: string; by: number; limit: number } | null
-  /** The report whose answer waits for that look. */
+  /** The surface report whose response waits for that check. */
   take: { request: number; by: number } | null
   peeks: number
   probes: number
   doorbells_rung: number
   last_drain_at: number | null
   last_received: LastReceived | null
-  /** The reason why nothing is delivered, and since when it has been the same. */
+  /** Current reason why nothing is delivered, and the time since which it is unchanged. */
   delivery: { reason: DeliveryReason | null; since: number }
-  /** A surface that never attached counts as absent from here on. */
+  /** Time from which a surface that never attached counts as absent. */
   absent_by: number
   absence_counted: boolean
 }
 
-export function newContext({ identity, surface, rules, now, memory = null }: Input): Context {
-  const history = rememberedHistory(rules, surface, memory)
+export function newContext({
+  identity,
+  surface,
+  rules,
+  now,
+  saved_state: memory = null,
+}: MachineInput): Context {
+  const history = restoreHistory(rules, surface, memory)
   return {
     identity,
     history,
     now,
-    // The first attempt is due at once.
+    // The first attempt is due immediately.
     link: { failures: 0, retry_at: now },
     reconcile: null,
     check: null,
@@ -71,7 +83,7 @@ export function newContext({ identity, surface, rules, now, memory = null }: Inp
   }
 }
 
-/** The nearest moment at which time alone changes something; null when only news can. */
+/** Returns the nearest time at which elapsed time alone changes the state; null if only another event can. */
 export function nextDeadline(state: MachineState, context: Context): number | null {
   const { link, reconcile: list, check, take, history: known } = context
   const moments: (number | null | undefined)[] = []

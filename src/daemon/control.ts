@@ -1,9 +1,6 @@
-/**
- * `control.sock`: four verbs for the operator of this persona, and no more. Nothing here sends or reads
- * a signal.
- */
+/** `control.sock`: the four verbs for the operator of this persona. None of them sends or reads a signal. */
 import { ControlParams, ControlVerb, type DaemonStatus, type NotifyResult } from '../contracts/control.ts'
-import { describeIssues, TurnbellError } from '../contracts/errors.ts'
+import { describeIssues, TurnbellError } from '../contracts/errors/errors.ts'
 import type { Json } from '../contracts/ids.ts'
 import type { RpcHandlers, RpcParams } from '../ports/rpc.ts'
 
@@ -11,14 +8,14 @@ export interface ControlVerbs {
   status(): DaemonStatus
   notify_surface(): Promise<NotifyResult>
   resume_surface(): { accepted: boolean }
-  /** Begins to stop; the answer leaves first. */
+  /** Starts stopping the daemon; the response is sent first. */
   shutdown(): void
 }
 
 export interface ControlOptions {
   identity: string
   verbs: ControlVerbs
-  /** Somebody asked this socket about another persona. */
+  /** Called when a request named another persona. */
   onMismatch: (identity: string) => void
   onBug: (error: unknown, instance: string) => void
 }
@@ -32,11 +29,11 @@ export function controlHandlers({ identity, verbs, onMismatch, onBug }: ControlO
           detail: `${JSON.stringify(method.slice(0, 64))} is not one of ${ControlVerb.options.join(', ')}`,
         })
       }
-      const asked = identityIn(params)
-      if (asked !== undefined && asked !== identity) {
-        onMismatch(asked)
+      const other = identityIn(params)
+      if (other !== undefined && other !== identity) {
+        onMismatch(other)
         throw new TurnbellError('identity_mismatch', {
-          detail: `this socket is ${identity}'s, not ${asked}'s`,
+          detail: `this socket belongs to ${identity}, not to ${other}`,
         })
       }
       return answer(verb.data, verbs)

@@ -1,10 +1,11 @@
 /**
- * The daemon's own sign of life, apart from any surface's. The hub answers no heartbeat, so each is
- * followed by a `ping`: frames are taken in order, and its `pong` says that the heartbeat was accepted.
+ * The daemon's heartbeat, independent of any surface. The hub does not respond to heartbeats, so each one is
+ * followed by a `ping`: frames are processed in order, so the `pong` confirms that the heartbeat was
+ * accepted.
  */
 import type { MetricsSet } from '../contracts/metrics.ts'
 import type { SurfaceFacts } from '../contracts/registry.ts'
-import { LIMITS } from '../contracts/limits.ts'
+import { LIMITS } from '../contracts/limits/limits.ts'
 import type { Clock, Timer } from '../ports/clock.ts'
 import type { HubLink } from '../ports/hub-link.ts'
 
@@ -12,19 +13,22 @@ export interface HeartbeatOptions {
   clock: Pick<Clock, 'every' | 'monotonic'>
   link: Pick<HubLink, 'send'>
   facts: () => SurfaceFacts
-  metrics: () => MetricsSet
-  /** It could not be sent, or the hub had not accepted the last one when the next was due. */
+  /** `last_accepted_at`: monotonic milliseconds of the last accepted heartbeat. */
+  metrics: (last_accepted_at: number | null) => MetricsSet
+  /**
+   * Called if a heartbeat could not be sent, or the hub had not accepted the last one when the next was due.
+   */
   onFailed: (detail: string) => void
 }
 
 export interface Heartbeat {
-  /** The link is up: beats at once and then every `interval_ms`. */
+  /** Called when the link is up: beats immediately and then every `interval_ms`. */
   start(interval_ms: number): void
   stop(): void
-  /** Out of turn, when the hub should know now. */
+  /** Sends an extra heartbeat when the hub should know about a change now. */
   beat(what: 'facts' | 'facts and metrics'): void
   accepted(): void
-  /** Monotonic milliseconds of the last one the hub accepted. */
+  /** Monotonic milliseconds of the last heartbeat that the hub accepted. */
   lastAccepted(): number | null
 }
 
@@ -33,22 +37,25 @@ export function createHeartbeat({ clock, link, facts, metrics, onFailed }: Heart
   let seq = 0
   let sent = 0
   let answered = 0
-  /** What must have been answered by the next turn: out of turn, a beat may have left a moment before it. */
+  /**
+   * Number of heartbeats that must be accepted by the next tick. An extra heartbeat sent just before a tick
+   * is not included.
+   */
   let due = 0
   let accepted_at: number | null = null
 
   function beat(what: 'facts' | 'facts and metrics'): void {
     if (timer === null) return
     seq += 1
-    const set = what === 'facts and metrics' ? { metrics: metrics() } : {}
+    const set = what === 'facts and metrics' ? { metrics: metrics(accepted_at) } : {}
     const taken =
       link.send({ type: 'heartbeat', seq, surface: facts(), ...set }) && link.send({ type: 'ping' })
     if (taken) sent += 1
-    else onFailed('the link took no heartbeat')
+    else onFailed('the heartbeat could not be sent over the link')
   }
 
   function tick(): void {
-    if (answered < due) onFailed('the hub has not accepted the last heartbeat')
+    if (answered < due) onFailed('the hub did not accept the last heartbeat')
     beat('facts and metrics')
     due = sent
   }
@@ -63,7 +70,7 @@ export function createHeartbeat({ clock, link, facts, metrics, onFailed }: Heart
       stop()
       sent = 0
       answered = 0
-      // The interval is the hub's to choose, but not so that we would flood it.
+      // The hub chooses the interval, down to a minimum that keeps this daemon from flooding it.
       timer = clock.every(Math.max(interval_ms, LIMITS.heartbeat_interval_min_ms), tick)
       beat('facts and metrics')
       due = sent

@@ -1,83 +1,92 @@
 /**
- * What the pacer knows. How news changes it stands in `queue-changes.ts` and `surface-changes.ts`: pure functions that
- * take the history and return the next one. Times are monotonic milliseconds that come in with the news.
+ * Everything the pacer's decision depends on. The pure functions in `queue-changes.ts` and
+ * `surface-changes.ts` take a history and return the next one. Times are monotonic milliseconds taken from
+ * the events.
  */
 import type { DeliveryReason, Proof } from '../contracts/control.ts'
 import type { SurfaceKind } from '../contracts/ids.ts'
-import { LIMITS } from '../contracts/limits.ts'
+import type { Presence } from '../contracts/presence.ts'
+import { LIMITS } from '../contracts/limits/limits.ts'
 import type { SurfaceFacts, Turn } from '../contracts/registry.ts'
-import { EMPTY_INDEX, type PendingIndex } from './pending-index.ts'
+import { EMPTY_INDEX, type PendingIndex } from './queue/pending-index.ts'
 
 export interface PacerRules {
   reconnect_ring: 'boundary' | 'idle'
-  /** Before a backlog rings a surface that is idle by evidence. */
+  /** Delay before a backlog rings a surface that is idle by evidence. */
   reconnect_grace_ms: number
-  /** Before a backlog rings any other surface, and before an unknown turn counts as over. */
+  /** Delay before a backlog rings any other surface, and before an unknown turn counts as over. */
   reconnect_patience_ms: number
   bell_receipt_ms: number
   redoorbell_max: number
   /**
-   * The surface can tell that a bell was seen. Without that a bell is only known to be lost when nothing
-   * happens for very long.
+   * Whether the surface can confirm that a doorbell was seen. Without receipts a doorbell counts as lost only
+   * after a long time without activity.
    */
   receipts: boolean
-  /** The persona is rung without a window. */
+  /** Whether the persona is rung without a window. */
   headless: boolean
 }
 
 export interface SurfaceView {
   attached: boolean
-  /** Whether one has ever attached to this daemon: only then can one come back. */
+  /** Whether a surface has ever attached to this daemon. */
   known: boolean
   kind: SurfaceKind
   session_id: string | null
-  /** The last session that had a name. One that is back after nobody was there is no other agent. */
+  /** The last non-null session id. A session that reattaches after an absence is the same agent. */
   last_session_id: string | null
   delivery: 'push' | 'pull'
   turn: Turn
   turn_seq: number
-  /** Since when the turn has been idle without a break; null while it is not. */
+  /** Time since which the turn has been idle without interruption; null while it is not idle. */
   idle_since: number | null
-  /** The same for a turn of which nothing is known. */
+  /** Time since which the turn has been unknown; null while it is known. */
   unknown_since: number | null
-  /** The bell that the surface still holds, by its last report: stored, queued or shown, and in no turn yet. */
+  /**
+   * Doorbell that the surface still holds according to its last report: stored, queued or shown, but not yet
+   * in a turn.
+   */
   outstanding_doorbell_id: string | null
-  /** Since when the session stands interrupted by a person who has sent nothing since; null while it does not. */
+  /** Time at which a person interrupted the session, if they have sent nothing since; otherwise null. */
   interrupted_since: number | null
   /** False while no window shows the session. */
   window: boolean
-  /** The process that runs the turns of the session; null where the surface does not tell. */
+  /** How the surface is reached, if it has several ways. */
+  via: string | null
+  /** Only for `status`. */
+  presence: Presence | null
+  /** Id of the process that runs the session's turns; null if the surface does not report it. */
   instance_id: string | null
 }
 
-/** A bell, and the signal that it names. */
+/** A doorbell and the signal that it names. */
 export interface BellName {
   doorbell_id: string
   signal_id: string
 }
 
-/** The last bell, until a drain answers it. */
+/** The last doorbell, until a drain answers it. */
 export interface Bell extends BellName {
-  /** Whose bell it is; null where the surface cannot name its session. */
+  /** Session that was rung; null if the surface cannot name its session. */
   session_id: string | null
-  /** The surface's turn_seq when it left: a larger one means that a new turn began since. */
+  /** The surface's turn_seq when the doorbell was sent. A larger one means that a new turn has started. */
   turn_seq: number
   rung_at: number
-  /** What was known to wait when it left: whatever else waits has never rung. */
+  /** Signals known to be pending when the doorbell was sent. Any other pending signal has not rung yet. */
   covered: PendingIndex
   seen: boolean
   /**
-   * `leaving`: the surface has not answered yet. `open`: it has it. `held`: it could not take it just
-   * then. `failed`: the attempt broke. The last two reached nobody.
+   * `leaving`: the surface has not responded yet. `open`: the surface has it. `held`: the surface could not
+   * take it at that time. `failed`: the attempt failed. In the last two cases it reached no agent.
    */
   outcome: 'leaving' | 'open' | 'held' | 'failed'
-  /** When the first turn after it was heard of; null before. */
+  /** Time of the first report of a turn after the doorbell; null before. */
   began_at: number | null
-  /** When the first turn after it was over; null before. Reminders are counted from there. */
+  /** Time at which the first turn after the doorbell ended; null before. Reminders are counted from here. */
   ended_at: number | null
 }
 
-/** A bell that may still be in the hands of its surface, whatever a drain has answered. */
+/** A doorbell that the surface may still hold, even if a drain has answered it. */
 export interface UnseenBell {
   doorbell_id: string
   session_id: string | null
@@ -85,52 +94,59 @@ export interface UnseenBell {
 
 export interface History {
   rules: PacerRules
-  /** The hub's list was read on the link we have. */
+  /** Whether the hub's list was received on the current link. */
   reconciled: boolean
   pending: PendingIndex
   surface: SurfaceView
-  /** A report waits whose answer can carry a bell: the end of a turn, whatever its `turn` says. */
+  /** Whether a waiting report can carry a doorbell in its response: the turn ends, also if `turn` is not idle. */
   take: boolean
   bell: Bell | null
   /**
-   * The last bell whose prompt may not have been consumed. The surface is asked about it before the next bell is sent.
+   * The last doorbell whose prompt may not have been consumed. The surface is probed for it before the next
+   * doorbell is sent.
    */
   unseen: UnseenBell | null
-  /** The question to the surface that is under way. */
+  /** Id of the probe that is in progress. */
   probe_id: string | null
-  /** When the surface last said that it holds a bell, or gave no answer; null before. */
+  /** Time at which the surface last reported that it holds a doorbell, or did not respond; null before. */
   held_at: number | null
-  /** The last bells of sessions that were at the surface before the one that is there; newest last. */
+  /** Last doorbells of the sessions that used the surface before the current one; newest last. */
   former: readonly Bell[]
-  /** Bells that were seen, and those that no surface took and nobody has seen: what became of one may be told late. */
+  /**
+   * Doorbells that were seen, and doorbells that were refused and not seen: their outcome may be reported
+   * late.
+   */
   receipts: readonly string[]
   refused: readonly BellName[]
-  /** Something loud came to wait after the last bell left. */
+  /** Whether a loud signal became pending after the last doorbell was sent. */
   fresh: boolean
-  /** Bells in a row that only repeated what was rung already, since the last drain. */
+  /** Consecutive doorbells that only repeated an earlier one, since the last drain. */
   rerings: number
-  /** Bells in a row that left no trace, since the last drain or receipt. */
+  /** Consecutive doorbells without any trace, since the last drain or receipt. */
   lost_rings: number
-  /** The last doorbell, also once a drain has answered it; null before one. */
+  /** The last doorbell, kept after a drain has answered it; null before the first. */
   last_doorbell_id: string | null
-  /** What became of that, as far as anybody knows. */
+  /** Last known outcome of that doorbell. */
   last_proof: Proof | null
-  /** When a bell last left, and when one was last seen inside a turn. */
+  /** Time at which a doorbell was last sent, and time at which one was last seen inside a turn. */
   last_rung_at: number | null
   last_seen_at: number | null
-  /** Sessions whose re-rings count, or counted, in this record: none of them begins a new one. */
+  /** Sessions whose re-rings are part of this record: none of them starts a new record. */
   sessions: readonly string[]
-  /** The re-rings are used up and a turn ended without a drain once more. */
+  /** Whether a turn ended without a drain after the re-rings were used up. */
   ignored: boolean
-  /** A backlog found at a reconnect waits for activity. */
+  /** Set while a backlog found at a reconnect waits for activity. */
   hold: { since: number } | null
-  /** The next bell is the first since a hold. */
+  /** Whether the next doorbell is the first after a hold. */
   after_hold: boolean
-  /** `notify_surface` asked for a bell. */
+  /** Whether `notify_surface` requested a doorbell. */
   manual: boolean
-  /** How often in a row a drain was taken back, and until when the next bell for that rests. */
+  /**
+   * Number of consecutive drains that were released, and the time until which the next doorbell is delayed
+   * because of that.
+   */
   setbacks: { count: number; since_drain: boolean; rest_until: number }
-  /** Signals that a bell has named since the last drain; only those that still wait. */
+  /** Pending signals that a doorbell has named since the last drain. */
   named: readonly string[]
 }
 
@@ -155,6 +171,8 @@ export function newHistory(rules: PacerRules, kind: SurfaceKind): History {
       outstanding_doorbell_id: null,
       interrupted_since: null,
       window: true,
+      via: null,
+      presence: null,
       instance_id: null,
     },
     take: false,
@@ -186,27 +204,30 @@ export function factsOf(history: History): SurfaceFacts {
   const { attached, session_id, turn, turn_seq, instance_id } = history.surface
   if (!attached) return { attached, session_id: null, turn, turn_seq }
   return {
-    ...{ attached, session_id, turn, turn_seq },
+    attached,
+    session_id,
+    turn,
+    turn_seq,
     ...(instance_id !== null && { instance_id }),
     ...(!isReachable(history) && { window: false as const }),
   }
 }
 
-/** A session that no window shows is rung only if the persona is headless. */
+/** Whether the surface can be rung: a session without a window is rung only if the persona is headless. */
 export function isReachable({ surface, rules }: History): boolean {
   return surface.attached && (surface.window || rules.headless)
 }
 
 /**
- * Why signals do not reach the agent; null while they do. The cause comes before its effects. An unknown turn counts as
- * a running one, but not for ever.
+ * Returns why signals do not reach the agent; null while they do. A cause takes precedence over its effects.
+ * An unknown turn counts as running only for `turn_unknown_max_ms`.
  */
 export function deliveryReasonOf(history: History, now: number): DeliveryReason | null {
   const { surface, reconciled, ignored, lost_rings, bell, pending } = history
   if (!reconciled) return 'hub_unreachable'
   if (!surface.attached) return 'no_client'
   if (!isReachable(history)) return 'no_window'
-  // What a broken bell was for may have been taken by somebody else: then nothing is undelivered.
+  // If another session drained what the failed doorbell was for, nothing is undelivered.
   const broke = bell?.outcome === 'failed' && pending.total > 0
   const { unknown_since } = surface
   const unread = unknown_since !== null && now - unknown_since >= LIMITS.turn_unknown_max_ms
@@ -214,26 +235,26 @@ export function deliveryReasonOf(history: History, now: number): DeliveryReason 
   return ignored ? 'not_drained' : null
 }
 
-/** Something waits behind a bell that the idle surface still holds, or of which it gives no answer. */
+/** Whether signals are pending while the idle surface still holds a doorbell, or does not respond to probes. */
 function isStuck({ surface, pending, held_at, last_rung_at }: History, now: number): boolean {
   const { idle_since } = surface
   if (pending.total === 0 || held_at === null || last_rung_at === null || idle_since === null) return false
   return now - Math.max(last_rung_at, idle_since) >= LIMITS.bell_held_max_ms
 }
 
-/** The newest signal that a bell was for: what is newer has not rung with it. */
+/** Sequence number of the newest signal that a doorbell covered. */
 export function coveredSeq({ covered }: Bell): number {
   return covered.entries.reduce((newest, { seq }) => Math.max(newest, seq), 0)
 }
 
-/** Where one of the two has no name nothing tells them apart. */
+/** Sessions without a name cannot be distinguished and count as the same. */
 export function isSameSession(one: string | null, other: string | null): boolean {
   return one === null || other === null || one === other
 }
 
-/** What a drain, or another agent, wipes clean. */
-export const NO_RECORD = { rerings: 0, ignored: false, sessions: [] } as const
+/** Record of unanswered doorbells after a drain, or for another agent. */
+export const EMPTY_RECORD = { rerings: 0, ignored: false, sessions: [] } as const
 
 export function forgetBell(history: History): History {
-  return { ...history, ...NO_RECORD, lost_rings: 0, bell: null, former: [], fresh: false, named: [] }
+  return { ...history, ...EMPTY_RECORD, lost_rings: 0, bell: null, former: [], fresh: false, named: [] }
 }

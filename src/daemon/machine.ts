@@ -1,12 +1,12 @@
 /**
- * The daemon's machine: DISCONNECTED -> RECONCILING -> CONNECTED -> EMITTING, and from each back to
- * DISCONNECTED. It names effects and performs none, reads no clock and keeps no timer: time, randomness
- * and fresh ids come in with each event, deadlines are data (`nextDeadline`) for which the runtime sends
- * TIME_PASSED. Only ever used through xstate's pure `transition`.
+ * The daemon's state machine: DISCONNECTED -> RECONCILING -> CONNECTED -> EMITTING, and from each state back
+ * to DISCONNECTED. It names effects but performs none, reads no clock and sets no timer. Times, random
+ * numbers and new ids arrive with each event; deadlines are data (`nextDeadline`) for which the runtime sends
+ * TIME_PASSED. It is only used through xstate's pure `transition`.
  */
 import { initialTransition, setup, transition, type SnapshotFrom } from 'xstate'
 import type { MachineState } from '../contracts/control.ts'
-import { newContext, nextDeadline as deadlineIn, type Context, type Input } from './context.ts'
+import { newContext, nextDeadline as deadlineIn, type Context, type MachineInput } from './context.ts'
 import type { DaemonEvent, Effect } from './events.ts'
 import { decide } from './pacer.ts'
 import * as steps from './steps.ts'
@@ -15,9 +15,9 @@ import type { Step } from './steps.ts'
 type Params<T extends Effect['type']> = Extract<Effect, { type: T; params: object }>['params']
 
 const daemon = setup({
-  types: { context: {} as Context, events: {} as DaemonEvent, input: {} as Input },
+  types: { context: {} as Context, events: {} as DaemonEvent, input: {} as MachineInput },
   actions: {
-    // The effects. Their names are all the machine knows of them.
+    // The effects. The machine only knows their names and parameters.
     connect() {},
     closeLink() {},
     peek(_, _params: Params<'peek'>) {},
@@ -25,7 +25,7 @@ const daemon = setup({
     probe(_, _params: Params<'probe'>) {},
     answerReport(_, _params: Params<'answerReport'>) {},
     answerNotify(_, _params: Params<'answerNotify'>) {},
-    tellDoorbell(_, _params: Params<'tellDoorbell'>) {},
+    reportDoorbell(_, _params: Params<'reportDoorbell'>) {},
     publishFacts() {},
     publishMetrics() {},
     resumeSurface() {},
@@ -50,19 +50,19 @@ function isAnswerTo(peek: { peek_id: string } | null, event: DaemonEvent): boole
   return (event.type === 'PENDING_LISTED' || event.type === 'PEEK_REFUSED') && event.peek_id === peek?.peek_id
 }
 
-/** A step as an xstate action: its change to the context, then its effects by name, in order. */
+/** Wraps a step as an xstate action: applies its change to the context, then enqueues its effects in order. */
 function act<T extends DaemonEvent['type']>(step: Step<T>) {
   return daemon.enqueueActions(({ context, event, enqueue }) => {
-    // Each step stands only under its own event (or takes any), which xstate's types do not carry here.
+    // Each step is used only for its own event type (or takes any), which xstate's types do not express here.
     const { change, effects = [] } = step(context, event as Parameters<Step<T>>[1])
-    enqueue.assign(steps.settle({ ...context, ...change, now: event.now }))
+    enqueue.assign(steps.updateDerived({ ...context, ...change, now: event.now }))
     for (const effect of effects) enqueue(effect)
   })
 }
 
 /**
- * xstate's `transition` makes a throw-away actor each time, without an input, only to have a scope. A
- * context that failed there would cost a caught error with its stack at every event.
+ * Context for the temporary actor that xstate's `transition` creates each time without an input. A context
+ * factory that threw there would cost a caught error with its stack at every event.
  */
 const UNUSED = newContext({
   identity: '',
@@ -80,76 +80,77 @@ const UNUSED = newContext({
 })
 
 export const daemonMachine = daemon.createMachine({
-  context: ({ input }) => ((input as Input | undefined) === undefined ? UNUSED : newContext(input)),
+  context: ({ input }) => ((input as MachineInput | undefined) === undefined ? UNUSED : newContext(input)),
   initial: 'DISCONNECTED',
   on: {
-    SURFACE_LOST: { actions: act(steps.surfaceLost) },
-    REPORT_ABANDONED: { actions: act(steps.abandoned) },
-    BELL_ANSWERED: { actions: act(steps.bellAnswered) },
-    SURFACE_PROBED: { actions: act(steps.probed) },
-    RESUME_REQUESTED: { actions: act(steps.resume) },
-    LINK_LOST: { target: '.DISCONNECTED', actions: act(steps.linkLost) },
-    TIME_PASSED: { guard: 'absenceDue', actions: act(steps.neverAttached) },
+    SURFACE_LOST: { actions: act(steps.onSurfaceLost) },
+    REPORT_ABANDONED: { actions: act(steps.onReportAbandoned) },
+    BELL_ANSWERED: { actions: act(steps.onBellAnswered) },
+    SURFACE_PROBED: { actions: act(steps.onProbed) },
+    RESUME_REQUESTED: { actions: act(steps.onResumeRequested) },
+    LINK_LOST: { target: '.DISCONNECTED', actions: act(steps.onLinkLost) },
+    TIME_PASSED: { guard: 'absenceDue', actions: act(steps.onNeverAttached) },
   },
   states: {
     DISCONNECTED: {
       on: {
-        TIME_PASSED: { guard: 'attemptDue', actions: act(steps.attempt) },
+        TIME_PASSED: { guard: 'attemptDue', actions: act(steps.startAttempt) },
         LINK_UP: { target: 'RECONCILING' },
-        HUB_BACK: { actions: act(steps.hubBack) },
-        SURFACE_REPORTED: { actions: act(steps.reported) },
-        NOTIFY_REQUESTED: { actions: act(steps.notifyUnconnected) },
+        HUB_BACK: { actions: act(steps.onHubBack) },
+        SURFACE_REPORTED: { actions: act(steps.onReportWhileUnlinked) },
+        NOTIFY_REQUESTED: { actions: act(steps.onNotifyWhileUnlinked) },
       },
     },
     RECONCILING: {
-      entry: act(steps.askForList),
+      entry: act(steps.requestList),
       on: {
-        PENDING_LISTED: { guard: 'isOurList', target: 'CONNECTED', actions: act(steps.listed) },
-        PEEK_REFUSED: { guard: 'isOurList', target: 'DISCONNECTED', actions: act(steps.reconcileFailed) },
-        TIME_PASSED: { guard: 'listOverdue', target: 'DISCONNECTED', actions: act(steps.reconcileFailed) },
-        SIGNAL_PUSHED: { actions: act(steps.pushedMeanwhile) },
-        SIGNALS_DRAINED: { actions: act(steps.drainedMeanwhile) },
-        SIGNALS_RELEASED: { actions: act(steps.releasedMeanwhile) },
-        SIGNALS_GONE: { actions: act(steps.goneMeanwhile) },
-        SURFACE_REPORTED: { actions: act(steps.reported) },
-        NOTIFY_REQUESTED: { actions: act(steps.notifyUnconnected) },
+        PENDING_LISTED: { guard: 'isOurList', target: 'CONNECTED', actions: act(steps.onListReceived) },
+        PEEK_REFUSED: { guard: 'isOurList', target: 'DISCONNECTED', actions: act(steps.onReconcileFailed) },
+        TIME_PASSED: { guard: 'listOverdue', target: 'DISCONNECTED', actions: act(steps.onReconcileFailed) },
+        SIGNAL_PUSHED: { actions: act(steps.onPushedWhileReconciling) },
+        SIGNALS_DRAINED: { actions: act(steps.onDrainedWhileReconciling) },
+        SIGNALS_RELEASED: { actions: act(steps.onReleasedWhileReconciling) },
+        SIGNALS_GONE: { actions: act(steps.onGoneWhileReconciling) },
+        SURFACE_REPORTED: { actions: act(steps.onReportWhileUnlinked) },
+        NOTIFY_REQUESTED: { actions: act(steps.onNotifyWhileUnlinked) },
       },
     },
     CONNECTED: {
       always: [
         { guard: 'bellDue', target: 'EMITTING' },
-        { guard: 'probeDue', actions: act(steps.probe) },
-        { guard: 'takeWaits', actions: act(steps.answerTake) },
+        { guard: 'probeDue', actions: act(steps.startProbe) },
+        { guard: 'takeWaits', actions: act(steps.answerWaitingReport) },
       ],
       on: {
-        SIGNAL_PUSHED: { actions: act(steps.pushed) },
-        SIGNALS_DRAINED: { actions: act(steps.drained) },
-        SIGNALS_RELEASED: { actions: act(steps.released) },
-        SIGNALS_GONE: { actions: act(steps.gone) },
-        SURFACE_REPORTED: { actions: act(steps.reportedAtHand) },
-        NOTIFY_REQUESTED: { actions: act(steps.notify) },
-        // Time alone may make a bell due: the step is empty, the eventless transition above asks again.
+        SIGNAL_PUSHED: { actions: act(steps.onPushed) },
+        SIGNALS_DRAINED: { actions: act(steps.onDrained) },
+        SIGNALS_RELEASED: { actions: act(steps.onReleased) },
+        SIGNALS_GONE: { actions: act(steps.onGone) },
+        SURFACE_REPORTED: { actions: act(steps.onReport) },
+        NOTIFY_REQUESTED: { actions: act(steps.onNotify) },
+        // Elapsed time alone may make a doorbell due. The step is empty; the eventless transition above
+        // decides.
         TIME_PASSED: [
-          { guard: 'absenceDue', actions: act(steps.neverAttached) },
+          { guard: 'absenceDue', actions: act(steps.onNeverAttached) },
           { actions: act(() => ({})) },
         ],
       },
     },
     EMITTING: {
-      entry: act(steps.askForCheck),
+      entry: act(steps.startCheck),
       on: {
         PENDING_LISTED: { guard: 'isOurCheck', target: 'CONNECTED', actions: act(steps.emit) },
-        PEEK_REFUSED: { guard: 'isOurCheck', target: 'DISCONNECTED', actions: act(steps.checkFailed) },
+        PEEK_REFUSED: { guard: 'isOurCheck', target: 'DISCONNECTED', actions: act(steps.onCheckFailed) },
         TIME_PASSED: [
-          { guard: 'checkOverdue', target: 'DISCONNECTED', actions: act(steps.checkFailed) },
-          { guard: 'takeOverdue', actions: act(steps.answerTake) },
+          { guard: 'checkOverdue', target: 'DISCONNECTED', actions: act(steps.onCheckFailed) },
+          { guard: 'takeOverdue', actions: act(steps.answerWaitingReport) },
         ],
-        SIGNAL_PUSHED: { actions: act(steps.pushed) },
-        SIGNALS_DRAINED: { actions: act(steps.drained) },
-        SIGNALS_RELEASED: { actions: act(steps.released) },
-        SIGNALS_GONE: { actions: act(steps.gone) },
-        SURFACE_REPORTED: { actions: act(steps.reportedAtHand) },
-        NOTIFY_REQUESTED: { actions: act(steps.notify) },
+        SIGNAL_PUSHED: { actions: act(steps.onPushed) },
+        SIGNALS_DRAINED: { actions: act(steps.onDrained) },
+        SIGNALS_RELEASED: { actions: act(steps.onReleased) },
+        SIGNALS_GONE: { actions: act(steps.onGone) },
+        SURFACE_REPORTED: { actions: act(steps.onReport) },
+        NOTIFY_REQUESTED: { actions: act(steps.onNotify) },
       },
     },
   },
@@ -157,14 +158,14 @@ export const daemonMachine = daemon.createMachine({
 
 export type DaemonSnapshot = SnapshotFrom<typeof daemonMachine>
 
-export function start(input: Input): DaemonSnapshot {
+export function start(input: MachineInput): DaemonSnapshot {
   return initialTransition(daemonMachine, input)[0]
 }
 
-/** The next snapshot and the effects it asks for, in order. Performs nothing. */
+/** Returns the next snapshot and the requested effects, in order. Performs nothing. */
 export function step(snapshot: DaemonSnapshot, event: DaemonEvent): [DaemonSnapshot, Effect[]] {
   const [next, actions] = transition(daemonMachine, snapshot, event)
-  // What is left once xstate has resolved its own actions is the effects, as `enqueue` named them.
+  // xstate has resolved its own actions here; the remaining ones are the effects enqueued by name.
   return [next, actions.map(({ type, params }) => ({ type, params }) as Effect)]
 }
 

@@ -1,34 +1,40 @@
-/** `turnbell daemon`: one persona's daemon in the foreground. The composition root. */
-// First: it says how all schemas are made.
-import './schemas.ts'
+/** `turnbell daemon`: runs one persona's daemon in the foreground. This is the composition root. */
+// Imported first, because it sets how zod compiles all schemas.
+import './without-zod-jit.ts'
 import fs from 'node:fs'
 import path from 'node:path'
 import v8 from 'node:v8'
 import { pino, type Logger } from 'pino'
-import { TurnbellError } from '../contracts/errors.ts'
-import { EXIT, exitCodeOf } from '../contracts/exit-codes.ts'
+import { TurnbellError } from '../contracts/errors/errors.ts'
+import { EXIT, exitCodeOf } from '../contracts/errors/exit-codes.ts'
 import type { Config } from '../contracts/config.ts'
-import { startChild } from '../system/child-process.ts'
+import { startChild } from '../system/process/supervised-child.ts'
 import { systemClock } from '../system/clock.ts'
-import { configText, layered, treeOf } from '../system/config-layers.ts'
-import { personaPaths, prepareHome, resolveHome, type Home, type PersonaPaths } from '../system/home.ts'
-import { requireHub, requireHubUrl } from '../system/hub-address.ts'
-import { localSockets } from '../system/local-socket.ts'
-import { nodeProgram } from '../system/node-program.ts'
-import { openLogFile } from '../system/log-file.ts'
-import { PARENT_PID } from '../system/parent.ts'
-import { takePlace, type OwnPlace } from '../system/daemon-place.ts'
-import { diskRefusal, newInstance, printProblem } from '../system/problem-output.ts'
+import { readConfigText, mergeLayers, parseTree } from '../system/config/config-layers.ts'
+import {
+  personaPaths,
+  prepareHome,
+  resolveHome,
+  type Home,
+  type PersonaPaths,
+} from '../system/config/home.ts'
+import { requireHub, requireHubUrl } from '../system/config/hub-discovery.ts'
+import { localSockets } from '../system/ipc/unix-socket.ts'
+import { nodeProgram } from '../system/process/node-program.ts'
+import { openRotatingLog } from '../system/files/rotating-log.ts'
+import { PARENT_PID } from '../system/process/parent-watch.ts'
+import { acquireDaemonRunFiles, type DaemonRunFiles } from '../system/config/daemon-run-files.ts'
+import { diskError, newInstance, printProblem } from '../system/process/problem-output.ts'
 import { createIds, systemRandom } from '../system/random.ts'
-import { readOperatorToken } from '../system/secrets.ts'
-import { createHubLink } from './hub-link.ts'
-import { createTokenSource } from './hub-token.ts'
+import { readOperatorToken } from '../system/config/secrets.ts'
+import { createHubLink } from './link/hub-link.ts'
+import { createTokenSource } from './link/hub-token.ts'
 import { createDaemon, type Daemon, type StopReason } from './runtime.ts'
 import { readFlags, settingsFrom, USAGE, type Flags, type Settings } from './settings.ts'
 import type { StartShim } from './supervise.ts'
-import { replaceFile } from '../system/replace-file.ts'
-import { readText, watchText } from '../system/watch-text.ts'
-import { TERMINATION_SIGNALS } from '../system/termination.ts'
+import { replaceEntry } from '../system/files/atomic-write.ts'
+import { readText, watchFile } from '../system/files/watch-file.ts'
+import { TERMINATION_SIGNALS } from '../system/process/termination-signals.ts'
 
 export async function main(argv: string[]): Promise<void> {
   let json = argv.includes('--json')
@@ -42,27 +48,27 @@ export async function main(argv: string[]): Promise<void> {
     }
     await run(flags, opened)
   } catch (thrown) {
-    const error = diskRefusal(thrown)
+    const error = diskError(thrown)
     const instance = newInstance()
-    opened.log?.error({ err: error, instance }, 'the daemon does not start')
+    opened.log?.error({ err: error, instance }, 'start failed')
     printProblem(error, json, instance)
     process.exitCode = exitCodeOf(error)
   }
 }
 
-/** What a failed start finds to write into. */
+/** The log, for reporting a failed start. */
 interface Opened {
   log: Logger | null
 }
 
-/** Returns once the daemon runs; it then ends by a call of `leave`. */
+/** Resolves once the daemon runs; the process then ends through `leave`. */
 async function run(flags: Flags, opened: Opened): Promise<void> {
-  // Whatever we write belongs to this user alone.
+  // Files created by this process are accessible to its user only.
   process.umask(0o077)
-  // Whoever read our output may be gone, or its disk be full; the daemon goes on.
+  // The reader of our output may be gone, or its disk full; the daemon continues.
   for (const stream of [process.stdout, process.stderr]) stream.on('error', () => undefined)
-  // A daemon is one of many and mostly idle. V8 would answer one busy minute with a young generation of
-  // 16 MB and never give it back: 107 MB resident instead of 75 after five hundred turns.
+  // V8 would grow the young generation to 16 MB in one busy minute and never return it: 107 MB resident
+  // instead of 75 after 500 turns. Most daemons are idle, and many run on one machine.
   v8.setFlagsFromString('--semi-space-growth-factor=1')
   const home = resolveHome(process.env, flags.home)
   const config = await configOf(home)
@@ -74,34 +80,34 @@ async function run(flags: Flags, opened: Opened): Promise<void> {
   const log = (opened.log = openLog(paths, config, identity))
 
   let lost: ((detail: string) => void) | null = null
-  let begun: Daemon | null = null
-  const place = await takePlace({ paths, identity, log, onLost: (detail) => lost?.(detail) })
+  let created: Daemon | null = null
+  const place = await acquireDaemonRunFiles({ paths, identity, log, onLost: (detail) => lost?.(detail) })
   try {
     const onStopAsked = (why: StopReason) => void leave(why)
-    const daemon = (begun = compose(flags, home, config, settings, paths, log, place, onStopAsked))
+    const daemon = (created = compose(flags, home, config, settings, paths, log, place, onStopAsked))
     const leave = createLeave(daemon, place, log)
     lost = (detail) => void leave({ kind: 'replaced', detail })
     for (const os_signal of TERMINATION_SIGNALS) {
-      process.on(os_signal, () => void leave({ kind: 'asked' }))
+      process.on(os_signal, () => void leave({ kind: 'requested' }))
     }
-    // A bug ends the process; its supervisor starts it again, which is safe because the queue is durable.
+    // A bug ends the process. Its supervisor restarts it, which is safe because the queue is durable.
     process.on('uncaughtException', (error) => endOnBug(log, error))
     await daemon.start()
     log.info({ surface: settings.surface }, 'ready')
-    tellReady(flags, identity, paths)
+    printReady(flags, identity, paths)
   } catch (error) {
-    // What it holds already, as its first socket, would keep the process.
-    await begun?.stop()
+    // Resources already acquired, such as the first socket, would keep the process alive.
+    await created?.stop()
     await place.release()
     throw error
   }
 }
 
-/** What reads YAML is only loaded where there is some. */
+/** Loads the configuration. The YAML parser is imported only if a config file exists. */
 async function configOf({ config: file }: Home): Promise<Config> {
-  const text = configText(file)
-  const tree = text === null ? {} : treeOf(text, file, (await import('yaml')).default.parseDocument)
-  return layered(tree, file, process.env)
+  const text = readConfigText(file)
+  const tree = text === null ? {} : parseTree(text, file, (await import('yaml')).default.parseDocument)
+  return mergeLayers(tree, file, process.env)
 }
 
 function compose(
@@ -111,7 +117,7 @@ function compose(
   settings: Settings,
   paths: PersonaPaths,
   log: Logger,
-  place: OwnPlace,
+  place: DaemonRunFiles,
   onStopAsked: (why: StopReason) => void,
 ): Daemon {
   const { identity, surface, rules, shim } = settings
@@ -138,30 +144,30 @@ function compose(
     ids,
     link: createHubLink({ url, identity, surface, session_id, tokens, clock: systemClock, log }),
     sockets: localSockets,
-    remakeDirectories: () => place.remake(),
+    restoreRunFiles: () => place.remake(),
     watchHub: flags.hub === undefined ? (onBack) => watchHubOf(home, onBack) : null,
     startShim: shim === null ? null : shimStarter(shim, home, identity, log),
-    memory: {
+    state_file: {
       read: () => readText(paths.daemon_state),
-      write: (text) => replaceFile(paths.daemon_state, text),
+      write: (text) => replaceEntry(paths.daemon_state, text),
     },
-    writeMetrics: (text) => replaceFile(paths.metrics_file, text),
+    writeMetrics: (text) => replaceEntry(paths.metrics_file, text),
     log,
-    onStopAsked,
+    onStopRequested: onStopAsked,
     onBug: (error) => endOnBug(log, error),
   })
 }
 
 function endOnBug(log: Logger, error: unknown): never {
   try {
-    log.fatal({ err: error }, 'a bug')
+    log.fatal({ err: error }, 'unhandled error')
   } finally {
-    // An error that cannot be logged must not keep alive what it has broken.
+    // Exits even if the error cannot be logged.
     process.exit(EXIT.failed)
   }
 }
 
-/** The shim lies beside the bundle that this is part of. */
+/** Returns a function that starts the shim, which is installed next to this bundle. */
 function shimStarter(shim: string, home: Home, identity: string, log: Logger): StartShim {
   const file = path.join(import.meta.dirname, 'adapters', shim)
   return (onExit) =>
@@ -174,37 +180,35 @@ function shimStarter(shim: string, home: Home, identity: string, log: Logger): S
         TURNBELL_PERSONA: identity,
         [PARENT_PID]: String(process.pid),
       },
-      onLine: (stream, line) => log.info({ shim: stream, line }, 'the shim says'),
+      onLine: (stream, line) => log.info({ shim: stream, line }, 'shim output'),
       onExit,
     })
 }
 
-function createLeave(daemon: Daemon, place: OwnPlace, log: Logger) {
+function createLeave(daemon: Daemon, place: DaemonRunFiles, log: Logger) {
   let leaving = false
   return async (why: StopReason): Promise<void> => {
     if (leaving) return
     leaving = true
     log.info(why, 'stopping')
-    if (why.kind !== 'asked') process.stderr.write(`turnbell daemon stops: ${why.detail}\n`)
+    if (why.kind !== 'requested') process.stderr.write(`turnbell daemon stops: ${why.detail}\n`)
     let code: number = why.kind === 'replaced' ? EXIT.already_running : EXIT.done
     try {
       await daemon.stop()
     } catch (error) {
-      log.error({ err: error }, 'could not stop cleanly')
+      log.error({ err: error }, 'clean stop failed')
       code = EXIT.failed
     }
-    await place
-      .release()
-      .catch((error: unknown) => log.error({ err: error }, 'the lock could not be released'))
+    await place.release().catch((error: unknown) => log.error({ err: error }, 'releasing the lock failed'))
     log.info({ code }, 'stopped')
     process.exit(code)
   }
 }
 
-/** A hub writes its pid file once it is ready, and removes it at a clean stop. */
+/** Watches the hub's pid file: a hub writes it once it is ready and removes it when it stops cleanly. */
 function watchHubOf({ hub_pid }: Home, onBack: () => void): { close(): void } {
   let before = readText(hub_pid)
-  return watchText(hub_pid, (text) => {
+  return watchFile(hub_pid, (text) => {
     const is_new = text !== null && text !== before
     before = text
     if (is_new) onBack()
@@ -212,7 +216,7 @@ function watchHubOf({ hub_pid }: Home, onBack: () => void): { close(): void } {
 }
 
 function openLog(paths: PersonaPaths, config: Config, identity: string): Logger {
-  const destination = openLogFile(paths.log, {
+  const destination = openRotatingLog(paths.log, {
     onDropped: ({ message }) => process.stderr.write(`warn: ${paths.log} cannot be written (${message})\n`),
   })
   const { level } = config.log
@@ -230,7 +234,7 @@ function readTokenFile(file: string): string {
   }
 }
 
-function tellReady(flags: Flags, identity: string, paths: PersonaPaths): void {
+function printReady(flags: Flags, identity: string, paths: PersonaPaths): void {
   const { control_socket, surface_socket } = paths
   const document = { status: 'ready', identity, pid: process.pid, control_socket, surface_socket }
   const line =

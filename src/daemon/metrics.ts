@@ -1,7 +1,7 @@
 /**
- * The daemon's six metrics. State changes here at once; the set is published on a tick and with severe
- * transitions. Names, labels and classes are closed (`contracts/metrics.ts`), so fifty personas give at
- * most 1,200 series.
+ * The daemon's six metrics. Values change immediately; the set is published periodically and at severe
+ * transitions. Names, labels and error classes are closed lists (`contracts/metrics.ts`), so 50 personas
+ * produce at most 1,200 series.
  */
 import type * as prom from 'prom-client'
 import { DAEMON_METRICS, DaemonErrorClass, type MetricsSet } from '../contracts/metrics.ts'
@@ -14,14 +14,14 @@ export interface MetricsReading {
 }
 
 export interface DaemonMetrics {
-  /** Anything that is not one of the ten classes is counted as `unclassified`. */
+  /** Counts an error. Unknown classes are counted as `unclassified`. */
   countError(error_class: string): void
   lastErrorClass(): DaemonErrorClass | null
-  /** In monotonic milliseconds. */
+  /** Monotonic milliseconds of the last error. */
   lastErrorAt(): number | null
-  /** As it travels to the hub. */
+  /** The metric set in the form that is sent to the hub. */
   set(reading: MetricsReading): MetricsSet
-  /** As Prometheus reads it. `up` is 0 in what a stopping daemon leaves behind. */
+  /** The metric set in Prometheus text format. `up` is 0 in the last file that a stopping daemon writes. */
   text(reading: MetricsReading, up?: 0 | 1): Promise<string>
 }
 
@@ -39,14 +39,17 @@ export function createMetrics({ tenant_id, identity, clock }: MetricsOptions): D
   let last: DaemonErrorClass | null = null
   let last_at: number | null = null
   let page: Page | null = null
-  // Every class exists from the start: a counter that appears with its first error hides that error from
-  // `increase()`. Its time is 0 until there is one.
+  // Every class exists from the start, because `increase()` misses the first error of a counter that appears
+  // with it. Its timestamp is 0 until then.
   for (const error_class of DaemonErrorClass.options) {
     counts.set(error_class, 0)
     times.set(error_class, 0)
   }
 
-  /** Before the first one it is the age of the daemon: it has been that long at least, and alerts can tell. */
+  /**
+   * Seconds since the given time; before the first heartbeat or drain, the age of the daemon, so that alerts
+   * work.
+   */
   function age(since: number | null): number {
     return Math.max(0, (clock.monotonic() - (since ?? started_at)) / 1000)
   }
@@ -77,7 +80,7 @@ export function createMetrics({ tenant_id, identity, clock }: MetricsOptions): D
       heartbeatAge.set(own, age(reading.last_heartbeat_at))
       drainAge.set(own, age(reading.last_drain_at))
       depth.set(own, reading.pending_count)
-      // A counter can only be raised.
+      // A counter can only be increased, so it is reset first.
       errors.reset()
       for (const [error_class, count] of counts) errors.inc({ ...own, error_class }, count)
       for (const [error_class, at_s] of times) lastError.set({ ...own, error_class }, at_s)
@@ -88,7 +91,10 @@ export function createMetrics({ tenant_id, identity, clock }: MetricsOptions): D
 
 type Page = ReturnType<typeof pageOf>
 
-/** The package is loaded when the first text is asked for: a daemon binds its sockets without. */
+/**
+ * Creates the Prometheus registry. prom-client is loaded at the first use, so that it does not delay the
+ * sockets.
+ */
 function pageOf({ Counter, Gauge, Registry }: Pick<typeof prom, 'Counter' | 'Gauge' | 'Registry'>) {
   const registry = new Registry()
   const gauge = (name: Exclude<keyof typeof DAEMON_METRICS, 'daemon_errors_total'>) => {

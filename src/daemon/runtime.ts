@@ -1,31 +1,33 @@
 /**
- * The daemon around its machine: what comes from the hub, the surface and the control socket goes into the
- * mailbox, what the machine asks for is performed. Everything from outside comes in through ports, so a
- * simulation runs this very code.
+ * Connects the machine to its surroundings: events from the hub, the surface and the control socket are
+ * posted to the mailbox, and the machine's effects are performed. All I/O is behind ports, so the simulation
+ * runs this code unchanged.
  */
-import type { DaemonStatus, MachineState, NotifyResult } from '../contracts/control.ts'
+import type { DaemonStatus, NotifyResult } from '../contracts/control.ts'
 import type { Doorbell } from '../contracts/doorbell.ts'
-import { CLOSE, type HubFrame } from '../contracts/frames.ts'
 import type { SurfaceKind } from '../contracts/ids.ts'
-import { LIMITS } from '../contracts/limits.ts'
-import type { DaemonErrorClass } from '../contracts/metrics.ts'
+import { LIMITS } from '../contracts/limits/limits.ts'
 import type { SurfaceFacts } from '../contracts/registry.ts'
 import type { Clock, Timer } from '../ports/clock.ts'
-import type { HubLink } from '../ports/hub-link.ts'
+import type { HubLink, HubLinkEvents } from '../ports/hub-link.ts'
 import type { Log } from '../ports/log.ts'
 import type { Ids, Random } from '../ports/random.ts'
-import type { LocalSockets, RpcListener } from '../ports/rpc.ts'
-import { controlHandlers } from './control.ts'
-import { perform, type EffectPorts } from './effects.ts'
-import { createHeartbeat } from './heartbeat.ts'
-import { deliveryReasonOf, factsOf, type PacerRules } from './history.ts'
-import { stateOf } from './machine.ts'
-import { createMailbox } from './mailbox.ts'
-import { createMemoryKeeper, type MemoryFile } from './memory.ts'
-import { createMetrics, type MetricsReading } from './metrics.ts'
-import { inProgressIn, queueNews } from './queue-news.ts'
-import { createSupervisor, type StartShim } from './supervise.ts'
-import { createSurfaceSocket } from './surface-socket.ts'
+import type { LocalSockets } from '../ports/rpc.ts'
+import { controlHandlers, type ControlVerbs } from './control.ts'
+import { performEffect, type EffectHandlers } from './events.ts'
+import { createHeartbeat, type Heartbeat } from './heartbeat.ts'
+import { factsOf, type PacerRules } from './history.ts'
+import { createHubWatch, createLinkEvents, type StopReason, type WatchHub } from './link/link-events.ts'
+import { createDaemonSockets, type DaemonSockets, type SocketPaths } from './local-sockets.ts'
+import { stateOf, type DaemonSnapshot } from './machine.ts'
+import { createMailbox, type Mailbox } from './mailbox.ts'
+import { createMetrics, type DaemonMetrics, type MetricsReading } from './metrics.ts'
+import { createStateKeeper, type StateFile } from './saved-state.ts'
+import { daemonStatus } from './status.ts'
+import { createSupervisor, type StartShim, type Supervisor } from './supervise.ts'
+import { createSurfaceSocket, type SurfaceSocket } from './surface-socket.ts'
+
+export type { StopReason } from './link/link-events.ts'
 
 export interface DaemonOptions {
   tenant_id: string
@@ -33,384 +35,343 @@ export interface DaemonOptions {
   surface: SurfaceKind
   rules: PacerRules
   pid: number
-  paths: { socket_dir: string; control_socket: string; surface_socket: string }
+  paths: SocketPaths
   clock: Clock
   random: Random
   ids: Ids
   link: HubLink
   sockets: LocalSockets
-  /** Makes the directories of the sockets again, after somebody removed them. May throw. */
-  remakeDirectories: () => void
-  /** Calls when the hub has become ready, for as long as the handle is not closed; null where nothing tells. */
-  watchHub: ((onBack: () => void) => { close(): void }) | null
-  /** Starts the surface's shim; null where there is nothing to start. */
+  /** Recreates missing socket directories and the pid file. May throw. */
+  restoreRunFiles: () => void
+  /**
+   * Watches for the hub on this machine becoming ready, until the handle is closed; null if that cannot be
+   * watched.
+   */
+  watchHub: WatchHub | null
+  /** Starts the surface's shim; null if this daemon does not supervise one. */
   startShim: StartShim | null
-  /** What survives a restart of the daemon; null where nothing does. */
-  memory: MemoryFile | null
-  /** Replaces what `metrics.prom` says; null where nobody reads it. */
+  /** File for the state that survives a restart of the daemon; null disables it. */
+  state_file: StateFile | null
+  /** Replaces the content of `metrics.prom`; null disables it. */
   writeMetrics: ((text: string) => void) | null
   log: Log
-  /** Somebody asked the daemon to end; the owner of the process then calls `stop`. */
-  onStopAsked: (why: StopReason) => void
+  /** Called when the daemon must stop; the owner of the process then calls `stop`. */
+  onStopRequested: (why: StopReason) => void
   /**
-   * A step or an effect threw. What the daemon knows can no longer be trusted, and it handles nothing more:
-   * the owner ends the process.
+   * Called when a step or an effect threw. The daemon's state can no longer be trusted and it handles no
+   * further events; the owner ends the process.
    */
   onBug: (error: unknown) => void
 }
 
-export type StopReason =
-  | { kind: 'asked' }
-  /** The persona was wrapped or removed. */
-  | { kind: 'lifecycle'; detail: string }
-  /** Another daemon of this persona has taken the registration. */
-  | { kind: 'replaced'; detail: string }
-
 export interface Daemon {
-  /**
-   * Listens on both sockets, then begins to connect. Rejects with `bind_failed` or `home_not_permitted`.
-   */
+  /** Listens on both sockets, then starts connecting. Rejects with `bind_failed` or `home_not_permitted`. */
   start(): Promise<void>
-  /** Shim stopped, link closed, sockets removed. Calling it twice is fine. */
+  /** Stops the shim, closes the link and removes the sockets. Idempotent. */
   stop(): Promise<void>
   status(): DaemonStatus
 }
 
-/** Of control and surface. */
-const SOCKETS = 2
-
 export function createDaemon(options: DaemonOptions): Daemon {
-  const { clock, random, ids, link, log, identity, tenant_id, onStopAsked } = options
+  const { clock, random, link } = options
   const started_at = clock.monotonic()
-  const metrics = createMetrics(options)
   let stopping: Promise<void> | null = null
   let publishing: Timer | null = null
-  let listeners: RpcListener[] = []
-  /** Those whose sockets are gone: their connections live on. */
-  let orphaned: RpcListener[] = []
-  let looking: Timer | null = null
-  let relistening: Promise<void> | null = null
-  let hub_watch: { close(): void } | null = null
-  let requests = 0
-  /** As the hub last told. */
-  let in_progress_count = 0
-  const reports = new Map<number, (doorbell: Doorbell | null) => void>()
-  const notifications = new Map<number, (result: NotifyResult) => void>()
 
-  const memory = createMemoryKeeper(options.memory, clock, (error) =>
-    log.warn({ detail: String(error) }, 'daemon state could not be written'),
-  )
-
-  const mailbox = createMailbox({
-    ...{ input: { ...options, memory: memory.read() }, clock, random, log },
-    onStep(step) {
-      memory.keep(step.context)
-      followHub(stateOf(step))
-    },
-    perform: (effect) => perform(effect, ports),
-    onBug: (error) => options.onBug(error),
-  })
-  const { post, snapshot } = mailbox
-  /** Until then the last session may come back: of a daemon that ended, or of a shim that is started again. */
-  let returns_by: number | null = started_at + LIMITS.session_return_ms
-
-  // --- parts
-
-  const surface = createSurfaceSocket(clock, log, {
-    onReport(report, same_shim, answer) {
-      const request = ++requests
-      reports.set(request, answer)
-      post({ type: 'SURFACE_REPORTED', report, same_shim, request })
-      return request
-    },
-    onAbandoned(request) {
-      reports.delete(request)
-      post({ type: 'REPORT_ABANDONED', request })
-    },
-    onLost() {
-      if (supervisor !== null) returns_by = clock.monotonic() + LIMITS.session_return_ms
-      post({ type: 'SURFACE_LOST' })
-    },
-  })
-
-  const supervisor = options.startShim && createSupervisor(options.startShim, clock, log)
-
-  const heartbeat = createHeartbeat({
-    clock,
-    link,
-    facts: factsForHub,
-    metrics: () => metrics.set(reading()),
-    onFailed: (detail) => countError('heartbeat_publish_failed', detail),
-  })
-
-  const ports: EffectPorts = {
-    connect: () => link.connect({ onUp, onFrame, onDown }),
-    closeLink() {
-      heartbeat.stop()
-      link.close()
-    },
-    send: (frame) => void link.send(frame),
-    ring: (doorbell) => surface.ring(doorbell),
-    probe(probe_id) {
-      void surface.holdsBell().then((holds) => post({ type: 'SURFACE_PROBED', probe_id, holds }))
-    },
-    onBellAnswered({ doorbell_id, signal_id }, { accepted, proof }) {
-      log.info({ doorbell_id, accepted, proof }, 'rang')
-      post({ type: 'BELL_ANSWERED', doorbell_id, signal_id, accepted, proof })
-    },
-    answerReport(request, doorbell) {
-      const answer = reports.get(request)
-      reports.delete(request)
-      answer?.(doorbell)
-      if (doorbell !== null) log.info({ doorbell_id: doorbell.doorbell_id }, 'rang at the end of a turn')
-    },
-    answerNotify(request, result) {
-      const answer = notifications.get(request)
-      notifications.delete(request)
-      answer?.(result)
-    },
-    publishFacts: () => heartbeat.beat('facts'),
-    publishMetrics() {
-      heartbeat.beat('facts and metrics')
-      void publish()
-    },
-    resumeSurface() {
-      supervisor?.hurry()
-      surface.resume()
-    },
-    countError,
+  const requestStop = (why: StopReason) => {
+    if (stopping === null) options.onStopRequested(why)
   }
+  const parts = composeParts(options, requestStop)
+  const { metrics, mailbox, hub_watch, surface, supervisor, heartbeat, publish } = parts
 
-  function countError(error_class: string, detail: string): void {
-    metrics.countError(error_class)
-    log.warn({ error_class, detail }, 'something went wrong')
-  }
-
-  function reading(): MetricsReading {
-    const { last_drain_at, history } = snapshot().context
-    return {
-      last_heartbeat_at: heartbeat.lastAccepted(),
-      last_drain_at,
-      pending_count: history.pending.total,
-    }
-  }
-
-  async function publish(up: 0 | 1 = 1): Promise<void> {
-    const { writeMetrics } = options
-    if (writeMetrics === null) return
-    try {
-      writeMetrics(await metrics.text(reading(), up))
-    } catch (error) {
-      // The file is a copy for people and scrapers: a full disk must not stop the daemon.
-      log.warn({ detail: String(error) }, 'metrics.prom could not be written')
-    }
-  }
-
-  // --- the hub
-
-  /** Looked for only while it is away. */
-  function followHub(state: MachineState): void {
-    if (state !== 'DISCONNECTED') {
-      hub_watch?.close()
-      hub_watch = null
-    } else if (hub_watch === null && stopping === null && options.watchHub !== null) {
-      hub_watch = options.watchHub(() => post({ type: 'HUB_BACK', random: random.next() }))
-    }
-  }
-
-  function onUp(welcome: Extract<HubFrame, { type: 'welcome' }>): void {
-    log.info({ client_id: welcome.client_id }, 'linked to the hub')
-    // Before the list is asked for: what waits depends on which session is there.
-    heartbeat.start(welcome.heartbeat_interval_ms)
-    post({ type: 'LINK_UP' })
-  }
-
-  function onDown(error_class: DaemonErrorClass, detail: string, code: number | null): void {
-    heartbeat.stop()
-    if (code === CLOSE.stale) return askToStop({ kind: 'replaced', detail })
-    post({ type: 'LINK_LOST', error_class, detail, random: random.next() })
-  }
-
-  function onFrame(frame: HubFrame): void {
-    in_progress_count = inProgressIn(frame) ?? in_progress_count
-    switch (frame.type) {
-      case 'pong':
-        return heartbeat.accepted()
-      case 'lifecycle.shutdown':
-        return onLifecycle(frame.reason)
-      case 'error':
-        return onError(frame)
-      default: {
-        const news = queueNews(frame, ids)
-        if (news !== null) post(news)
-      }
-    }
-  }
-
-  function onLifecycle(reason: string): void {
-    log.info({ reason }, 'the hub announced a shutdown')
-    // A hub that stops itself says so as well; then we wait for the next one.
-    if (reason === 'wrap' || reason === 'remove') askToStop({ kind: 'lifecycle', detail: reason })
-  }
-
-  function onError({ id, code, detail }: Extract<HubFrame, { type: 'error' }>): void {
-    log.warn({ code, detail }, 'the hub refused')
-    if (code === 'persona_wrapped') return askToStop({ kind: 'lifecycle', detail })
-    if (id !== undefined) {
-      post({ type: 'PEEK_REFUSED', peek_id: String(id), detail: `${code}: ${detail}`, random: random.next() })
-    }
-  }
-
-  function askToStop(why: StopReason): void {
-    if (stopping === null) onStopAsked(why)
-  }
-
-  // --- control.sock
-
-  function status(): DaemonStatus {
-    const { context } = snapshot()
-    const { delivery, last_received, history } = context
-    const { surface, last_proof, bell, rerings } = history
-    const { attached, kind, session_id, turn } = surface
-    const reason = deliveryReasonOf(history, clock.monotonic())
-    const state = stateOf(snapshot())
-    return {
-      tenant_id,
-      identity,
+  const status = (): DaemonStatus =>
+    daemonStatus({
+      tenant_id: options.tenant_id,
+      identity: options.identity,
       pid: options.pid,
-      uptime_s: (clock.monotonic() - started_at) / 1000,
-      state,
-      connected: state === 'CONNECTED' || state === 'EMITTING',
-      delivery: reason === null ? 'ok' : 'degraded',
-      delivery_reason: reason,
-      // What time alone has changed since the last event is new.
-      delivery_reason_age_s: reason === delivery.reason ? (ageOf(delivery.since) ?? 0) : 0,
-      in_progress_count,
-      last_heartbeat_age_s: ageOf(heartbeat.lastAccepted()),
-      last_drain_age_s: ageOf(context.last_drain_at),
-      pending_count: history.pending.total,
-      last_error_class: metrics.lastErrorClass(),
-      last_error_age_s: ageOf(metrics.lastErrorAt()),
-      surface: { kind, attached, session_id: attached ? session_id : null, turn, last_proof },
-      doorbells_rung: context.doorbells_rung,
-      doorbells_undrained: bell === null ? 0 : rerings + 1,
-      last_rung_age_s: ageOf(history.last_rung_at),
-      last_seen_age_s: ageOf(history.last_seen_at),
-      last_received: last_received && {
-        from: last_received.from,
-        intent: last_received.intent,
-        age_s: ageOf(last_received.at) ?? 0,
-      },
+      started_at,
+      now: clock.monotonic(),
+      snapshot: mailbox.snapshot(),
+      in_progress_count: parts.link_events.inProgressCount(),
+      last_heartbeat_at: heartbeat.lastAccepted(),
+      metrics,
       restarts: supervisor?.restarts() ?? 0,
-    }
-  }
-
-  function ageOf(at: number | null): number | null {
-    return at === null ? null : Math.max(0, (clock.monotonic() - at) / 1000)
-  }
-
-  const verbs = {
-    status,
-    notify_surface: () =>
-      new Promise<NotifyResult>((resolve) => {
-        const request = ++requests
-        notifications.set(request, resolve)
-        post({ type: 'NOTIFY_REQUESTED', request })
-      }),
-    resume_surface() {
-      const accepted = snapshot().context.history.surface.attached || supervisor !== null || surface.isThere()
-      if (accepted) post({ type: 'RESUME_REQUESTED' })
-      return { accepted }
-    },
-    // In a later turn of the loop, so that the answer is written first.
-    shutdown: () => void clock.after(0, () => askToStop({ kind: 'asked' })),
-  }
-
-  async function listen(): Promise<void> {
-    const { socket_dir: directory, control_socket, surface_socket } = options.paths
-    const control = controlHandlers({
-      identity,
-      verbs,
-      onMismatch: (asked) => countError('ipc_auth_failed', `control.sock was asked about ${asked}`),
-      onBug: (error, instance) => log.error({ err: error, instance }, 'a control verb broke'),
     })
-    const first = await options.sockets.listen({ directory, path: control_socket }, () => control)
-    try {
-      const surfaces = { directory, path: surface_socket }
-      listeners = [first, await options.sockets.listen(surfaces, (peer) => surface.handlersFor(peer))]
-    } catch (error) {
-      await first.close()
-      throw error
-    }
-  }
+  const sockets = openSockets(parts, controlVerbs(parts, status, requestStop))
 
-  /** Something removed the sockets, as a cleaner of temporary files does: nobody else could reach this daemon. */
-  function lookForSockets(): void {
-    const are_there = listeners.length === SOCKETS && listeners.every((listener) => listener.isThere())
-    if (are_there || stopping !== null) return
-    relistening ??= relisten().finally(() => (relistening = null))
-  }
-
-  async function relisten(): Promise<void> {
-    orphaned = [...orphaned, ...listeners]
-    listeners = []
-    try {
-      options.remakeDirectories()
-      await listen()
-      memory.forgetWritten()
-      memory.keep(snapshot().context)
-      log.warn({ control_socket: options.paths.control_socket }, 'sockets were removed and created again')
-    } catch (error) {
-      log.warn({ detail: String(error) }, 'sockets were removed and could not be created again')
-    }
+  async function stop(): Promise<void> {
+    mailbox.close()
+    publishing?.cancel()
+    hub_watch.close()
+    surface.close()
+    await sockets.stopChecks()
+    parts.reports.answerAll(null)
+    await supervisor?.stop()
+    // The hub keeps the last reported values.
+    heartbeat.beat('facts and metrics')
+    heartbeat.stop()
+    link.close()
+    await sockets.close()
+    await publish(0)
   }
 
   return {
     status,
     async start() {
       try {
-        await listen()
+        await sockets.listen()
       } catch (error) {
-        countError('ipc_bind_failed', String(error))
+        parts.countError('ipc_bind_failed', String(error))
         await publish(0)
         throw error
       }
-      looking = clock.every(LIMITS.socket_look_ms, lookForSockets)
-      publishing = clock.every(LIMITS.metrics_publish_ms, () => void publish())
-      void publish()
+      sockets.startChecks()
+      publishing = clock.every(LIMITS.metrics_publish_ms, () => void publish(1))
+      void publish(1)
       supervisor?.start()
-      post({ type: 'TIME_PASSED', random: random.next() })
+      mailbox.post({ type: 'TIME_PASSED', random: random.next() })
     },
-    stop() {
-      stopping ??= stop()
-      return stopping
+    stop: () => (stopping ??= stop()),
+  }
+}
+
+type DaemonParts = ReturnType<typeof composeParts>
+
+/** Composes the daemon from its parts. Each part posts events; the handlers perform the machine's effects. */
+function composeParts(options: DaemonOptions, requestStop: (why: StopReason) => void) {
+  const { clock, random, ids, link, log } = options
+  const metrics = createMetrics(options)
+  const countError = (error_class: string, detail: string) => {
+    metrics.countError(error_class)
+    log.warn({ error_class, detail }, 'error counted')
+  }
+  const state = createStateKeeper(options.state_file, clock, (error) =>
+    log.warn({ detail: String(error) }, 'writing the state file failed'),
+  )
+  const mailbox = createMailbox({
+    input: { ...options, saved_state: state.read() },
+    clock,
+    random,
+    log,
+    onBug: (error) => options.onBug(error),
+  })
+  const { post, snapshot } = mailbox
+  const hub_watch = createHubWatch(options.watchHub, () => post({ type: 'HUB_BACK', random: random.next() }))
+  const returning = createReturnWindow(clock)
+  const supervisor = options.startShim && createSupervisor(options.startShim, clock, log)
+  const reports = createPendingResponses<Doorbell | null>()
+  const surface = createSurfaceSocket(clock, log, {
+    onReport(report, same_shim, answer) {
+      const request = reports.add(answer)
+      post({ type: 'SURFACE_REPORTED', report, same_shim, request })
+      return request
+    },
+    onAbandoned(request) {
+      reports.drop(request)
+      post({ type: 'REPORT_ABANDONED', request })
+    },
+    onLost() {
+      if (supervisor !== null) returning.open()
+      post({ type: 'SURFACE_LOST' })
+    },
+  })
+  const heartbeat = createHeartbeat({
+    clock,
+    link,
+    facts: () => returning.factsOf(snapshot()),
+    metrics: (last_accepted_at) => metrics.set(readingOf(snapshot(), last_accepted_at)),
+    onFailed: (detail) => countError('heartbeat_publish_failed', detail),
+  })
+  const link_events = createLinkEvents({ post, heartbeat, ids, random, log, requestStop })
+  const publish = createPublisher(options, metrics, () => readingOf(snapshot(), heartbeat.lastAccepted()))
+  const notifications = createPendingResponses<NotifyResult>()
+  const local = {
+    options,
+    mailbox,
+    surface,
+    supervisor,
+    reports,
+    notifications,
+    heartbeat,
+    publish,
+    countError,
+  }
+  const effects: EffectHandlers = { ...linkEffects(link, link_events, heartbeat), ...localEffects(local) }
+  mailbox.attach({
+    onStep(step) {
+      state.save(step.context)
+      hub_watch.follow(stateOf(step))
+    },
+    perform: (effect) => performEffect(effect, effects),
+  })
+  return { ...local, metrics, state, hub_watch, link_events }
+}
+
+type PendingResponses<T> = ReturnType<typeof createPendingResponses<T>>
+
+interface LocalParts {
+  options: DaemonOptions
+  mailbox: Mailbox
+  surface: SurfaceSocket
+  supervisor: Supervisor | null
+  reports: PendingResponses<Doorbell | null>
+  notifications: PendingResponses<NotifyResult>
+  heartbeat: Heartbeat
+  publish: (up: 0 | 1) => Promise<void>
+  countError: (error_class: string, detail: string) => void
+}
+
+function localEffects(parts: LocalParts) {
+  const { mailbox, surface, supervisor, reports, notifications, heartbeat } = parts
+  const { log } = parts.options
+  return {
+    ring({ doorbell, request }) {
+      const { doorbell_id, signal_id } = doorbell
+      if (request !== null) {
+        reports.answer(request, doorbell)
+        return log.info({ doorbell_id }, 'doorbell returned at the end of a turn')
+      }
+      void surface.ring(doorbell).then(({ accepted, proof }) => {
+        log.info({ doorbell_id, accepted, proof }, 'doorbell delivery finished')
+        mailbox.post({ type: 'BELL_ANSWERED', doorbell_id, signal_id, accepted, proof })
+      })
+    },
+    probe({ probe_id }) {
+      void surface.holdsBell().then((holds) => mailbox.post({ type: 'SURFACE_PROBED', probe_id, holds }))
+    },
+    answerReport: ({ request }) => reports.answer(request, null),
+    answerNotify: ({ request, result }) => notifications.answer(request, result),
+    publishMetrics() {
+      heartbeat.beat('facts and metrics')
+      void parts.publish(1)
+    },
+    resumeSurface() {
+      supervisor?.restartNow()
+      surface.resume()
+    },
+    countError: ({ error_class, detail }) => parts.countError(error_class, detail),
+  } satisfies Partial<EffectHandlers>
+}
+
+function controlVerbs(
+  { options: { clock }, mailbox, surface, supervisor, notifications }: LocalParts,
+  status: () => DaemonStatus,
+  requestStop: (why: StopReason) => void,
+): ControlVerbs {
+  const { post, snapshot } = mailbox
+  return {
+    status,
+    notify_surface: () =>
+      new Promise((resolve) => post({ type: 'NOTIFY_REQUESTED', request: notifications.add(resolve) })),
+    resume_surface() {
+      const { attached } = snapshot().context.history.surface
+      const accepted = attached || supervisor !== null || surface.hasConnection()
+      if (accepted) post({ type: 'RESUME_REQUESTED' })
+      return { accepted }
+    },
+    // Deferred to a later tick of the event loop, so that the response is written first.
+    shutdown: () => void clock.after(0, () => requestStop({ kind: 'requested' })),
+  }
+}
+
+function openSockets(
+  { options, mailbox, surface, state, countError }: DaemonParts,
+  verbs: ControlVerbs,
+): DaemonSockets {
+  const { clock, log, identity } = options
+  const control = controlHandlers({
+    identity,
+    verbs,
+    onMismatch: (other) => countError('ipc_auth_failed', `a request on control.sock named ${other}`),
+    onBug: (error, instance) => log.error({ err: error, instance }, 'control request failed'),
+  })
+  return createDaemonSockets({
+    sockets: options.sockets,
+    paths: options.paths,
+    control: () => control,
+    surface: (peer) => surface.handlersFor(peer),
+    restoreRunFiles: () => options.restoreRunFiles(),
+    restoreState() {
+      state.checkWritten()
+      state.save(mailbox.snapshot().context)
+    },
+    clock,
+    log,
+  })
+}
+
+function readingOf({ context }: DaemonSnapshot, last_heartbeat_at: number | null): MetricsReading {
+  const { last_drain_at, history } = context
+  return { last_heartbeat_at, last_drain_at, pending_count: history.pending.total }
+}
+
+/** Returns a function that writes `metrics.prom`; `up` is 0 in the last file of a stopping daemon. */
+function createPublisher(
+  { writeMetrics, log }: DaemonOptions,
+  metrics: DaemonMetrics,
+  reading: () => MetricsReading,
+): (up: 0 | 1) => Promise<void> {
+  return async (up) => {
+    if (writeMetrics === null) return
+    try {
+      writeMetrics(await metrics.text(reading(), up))
+    } catch (error) {
+      // The file is a copy for people and scrapers; a full disk must not stop the daemon.
+      log.warn({ detail: String(error) }, 'writing metrics.prom failed')
+    }
+  }
+}
+
+function linkEffects(link: HubLink, events: HubLinkEvents, heartbeat: Heartbeat) {
+  return {
+    connect: () => link.connect(events),
+    closeLink() {
+      heartbeat.stop()
+      link.close()
+    },
+    peek: ({ peek_id, limit }) => void link.send({ type: 'pending.peek', id: peek_id, limit }),
+    reportDoorbell: (params) => void link.send({ type: 'doorbell', ...params }),
+    publishFacts: () => heartbeat.beat('facts'),
+  } satisfies Partial<EffectHandlers>
+}
+
+/** Requests whose response is given by a later effect of the machine. */
+function createPendingResponses<T>() {
+  const waiting = new Map<number, (response: T) => void>()
+  let requests = 0
+  return {
+    /** Returns the id of the request. */
+    add(respond: (response: T) => void): number {
+      waiting.set(++requests, respond)
+      return requests
+    },
+    drop: (request: number) => void waiting.delete(request),
+    answer(request: number, response: T): void {
+      const respond = waiting.get(request)
+      waiting.delete(request)
+      respond?.(response)
+    },
+    answerAll(response: T): void {
+      for (const respond of waiting.values()) respond(response)
     },
   }
+}
 
-  function factsForHub(): SurfaceFacts {
-    const { history } = snapshot().context
-    const facts = factsOf(history)
-    if (facts.session_id !== null) returns_by = null
-    const { last_session_id } = history.surface
-    if (returns_by === null || clock.monotonic() >= returns_by || last_session_id === null) return facts
-    // Attached without a session it would count as another one.
-    return { ...facts, attached: false, returning_session_id: last_session_id }
-  }
-
-  async function stop(): Promise<void> {
-    mailbox.close()
-    publishing?.cancel()
-    looking?.cancel()
-    hub_watch?.close()
-    surface.close()
-    await relistening
-    for (const answer of reports.values()) answer(null)
-    await supervisor?.stop()
-    // The hub would go on with what it was told last.
-    heartbeat.beat('facts and metrics')
-    heartbeat.stop()
-    link.close()
-    await Promise.all([...listeners, ...orphaned].map((listener) => listener.close()))
-    await publish(0)
+/** Time in which the last session may return: after a restart of the daemon, or of its supervised shim. */
+function createReturnWindow(clock: Pick<Clock, 'monotonic'>) {
+  let until: number | null = clock.monotonic() + LIMITS.session_return_ms
+  return {
+    open(): void {
+      until = clock.monotonic() + LIMITS.session_return_ms
+    },
+    /** The facts for the hub; within the window they name the session that may return. */
+    factsOf({ context: { history } }: DaemonSnapshot): SurfaceFacts {
+      const facts = factsOf(history)
+      if (facts.session_id !== null) until = null
+      const { last_session_id } = history.surface
+      if (until === null || clock.monotonic() >= until || last_session_id === null) return facts
+      // Attached without a session it would count as another session.
+      return { ...facts, attached: false, returning_session_id: last_session_id }
+    },
   }
 }

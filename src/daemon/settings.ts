@@ -1,7 +1,7 @@
-/** What one daemon is told at its start: the command line and the configuration, put together. */
+/** Settings of one daemon, from its command line and the configuration. */
 import { parseArgs } from 'node:util'
 import type { Config, PersonaSettings } from '../contracts/config.ts'
-import { TurnbellError } from '../contracts/errors.ts'
+import { TurnbellError } from '../contracts/errors/errors.ts'
 import { Identity, RESERVED_IDENTITIES, SurfaceKind } from '../contracts/ids.ts'
 import type { PacerRules } from './history.ts'
 
@@ -17,8 +17,8 @@ export interface Flags {
 
 export const USAGE = `turnbell daemon --persona NAME [--hub URL] [--surface KIND] [--token-file FILE] [--home DIR] [--json]
 
-One persona's daemon in the foreground. The surface is the one of personas.NAME in config.yaml where
---surface does not say it.
+Runs one persona's daemon in the foreground. The surface is that of personas.NAME in config.yaml if
+--surface is not given.
 `
 
 /** @throws `usage_invalid`. */
@@ -46,11 +46,11 @@ export interface Settings {
   identity: string
   surface: SurfaceKind
   rules: PacerRules
-  /** The program of the shim that this daemon keeps, below `adapters/`; null where one attaches by itself. */
+  /** Path of the shim's program below `adapters/`; null if the shim attaches by itself. */
   shim: string | null
 }
 
-/** @throws `config_invalid`: a daemon is one persona's, and refuses to start without knowing whose. */
+/** @throws `config_invalid` if the persona or its surface is not known. */
 export function settingsFrom(flags: Flags, config: Config): Settings {
   const identity = identityFrom(flags)
   const declared = config.personas[identity]
@@ -58,19 +58,24 @@ export function settingsFrom(flags: Flags, config: Config): Settings {
   const shim = shimOf(surface, declared?.surface === surface ? declared : undefined)
   if (surface === 'tmux' && shim === null) {
     throw new TurnbellError('config_invalid', {
-      detail: `--surface tmux: config.yaml does not say in which pane the client of ${identity} runs`,
-      hint: `turnbell persona add ${identity} --surface tmux --pane PANE`,
+      detail: `--surface tmux: config.yaml has no pane for the client of ${identity}`,
+      hint: `Run turnbell persona add ${identity} --surface tmux --pane PANE.`,
     })
   }
   const { reconnect_ring, reconnect_grace_ms, reconnect_patience_ms, bell_receipt_ms, redoorbell_max } =
     config.daemon
-  // Our own command shim sees a program begin and end, but not whether an agent read the bell.
+  // The command shim observes the start and end of a program, but not whether an agent read the doorbell.
   const receipts = shim !== COMMAND_SHIM
-  // What runs without a window by its nature is as headless as what is told to.
+  // A command never has a window, so it counts as headless without the setting.
   const headless = isHeadless(surface, declared)
   const rules = {
-    ...{ reconnect_ring, reconnect_grace_ms, reconnect_patience_ms, bell_receipt_ms, redoorbell_max },
-    ...{ receipts, headless },
+    reconnect_ring,
+    reconnect_grace_ms,
+    reconnect_patience_ms,
+    bell_receipt_ms,
+    redoorbell_max,
+    receipts,
+    headless,
   }
   return { identity, surface, shim, rules }
 }
@@ -101,8 +106,8 @@ function shimOf(surface: SurfaceKind, declared: PersonaSettings | undefined): st
 function identityFrom({ persona }: Flags): string {
   if (persona === undefined) {
     throw new TurnbellError('config_invalid', {
-      detail: 'no persona is named: a daemon serves exactly one',
-      hint: 'turnbell daemon --persona NAME',
+      detail: '--persona is missing',
+      hint: 'Run turnbell daemon --persona NAME.',
     })
   }
   const identity = Identity.safeParse(persona)
@@ -110,7 +115,7 @@ function identityFrom({ persona }: Flags): string {
     const found = JSON.stringify(persona)
     const why = identity.success
       ? 'is a reserved name'
-      : (identity.error.issues[0]?.message ?? 'is no identity')
+      : (identity.error.issues[0]?.message ?? 'is not a valid identity')
     throw new TurnbellError('config_invalid', { detail: `--persona: ${found}: ${why}` })
   }
   return identity.data
@@ -122,12 +127,12 @@ function surfaceFrom(flags: Flags, declared: SurfaceKind | undefined, identity: 
   if (flags.surface === undefined) {
     throw new TurnbellError('config_invalid', {
       detail: `config.yaml has no personas.${identity}, and --surface is not given`,
-      hint: `turnbell persona add ${identity} --surface KIND, or --surface with one of ${kinds}.`,
+      hint: `Run turnbell persona add ${identity} --surface KIND, or pass --surface with one of ${kinds}.`,
     })
   }
   const surface = SurfaceKind.safeParse(flags.surface)
   if (surface.success) return surface.data
   throw new TurnbellError('config_invalid', {
-    detail: `--surface: found ${JSON.stringify(flags.surface)}, allowed are ${kinds}`,
+    detail: `--surface: found ${JSON.stringify(flags.surface)}, expected one of ${kinds}`,
   })
 }

@@ -1,23 +1,24 @@
-/** Keeps the shim of a surface running: starts it, starts it again, stops it. */
-import { LIMITS } from '../contracts/limits.ts'
+/** Supervises the shim of a surface: starts, restarts and stops it. */
+import { SHIM_STARTED } from '../contracts/clients/agent-log.ts'
+import { LIMITS } from '../contracts/limits/limits.ts'
 import type { Clock, Timer } from '../ports/clock.ts'
 import type { Log } from '../ports/log.ts'
 
-/** A running shim, as `system/child-process.ts` makes it. */
+/** A running shim, as created by `system/process/supervised-child.ts`. */
 export interface ShimProcess {
   pid: number | undefined
   stop(how: 'ask' | 'kill'): void
 }
-/** Starts the shim; `onExit` is called once, also when it could not be started. */
+/** Starts the shim; `onExit` is called once, also if it could not be started. */
 export type StartShim = (onExit: (code: number | null, reason: string) => void) => ShimProcess
 
 export interface Supervisor {
   start(): void
-  /** Does not wait for the rest of a backoff. */
-  hurry(): void
-  /** Asks the shim to stop, makes it after `shim_stop_grace_ms`; resolves when it is gone. */
+  /** Restarts a shim that has ended without waiting for the backoff. */
+  restartNow(): void
+  /** Asks the shim to stop, and kills it after `shim_stop_grace_ms`; resolves when it has exited. */
   stop(): Promise<void>
-  /** How often a shim that ended was started again. */
+  /** Number of restarts. */
   restarts(): number
 }
 
@@ -31,23 +32,23 @@ export function createSupervisor(
   let stopping = false
   let restarts = 0
   let failures = 0
-  let onGone = (): void => {}
+  let onExited = (): void => {}
 
   function launch(): void {
     waiting = null
     const started_at = clock.monotonic()
     running = startShim((code, reason) => {
       running = null
-      onGone()
+      onExited()
       if (stopping) return
-      // Stable for a while: what ended it now is a new trouble, not the old one again.
+      // After running for `shim_stable_ms`, an exit counts as a new problem.
       if (clock.monotonic() - started_at >= LIMITS.shim_stable_ms) failures = 0
       const delay_ms = Math.min(LIMITS.shim_restart_max_ms, LIMITS.shim_restart_min_ms * 2 ** failures)
       failures = Math.min(failures + 1, 30)
-      log.warn({ code, reason, delay_ms }, 'the shim ended; it is started again')
+      log.warn({ code, reason, delay_ms }, 'shim exited; restart scheduled')
       waiting = clock.after(delay_ms, relaunch)
     })
-    log.info({ shim_pid: running.pid }, 'the shim was started')
+    log.info({ shim_pid: running.pid }, SHIM_STARTED)
   }
 
   function relaunch(): void {
@@ -57,7 +58,7 @@ export function createSupervisor(
 
   return {
     start: launch,
-    hurry() {
+    restartNow() {
       if (waiting === null || stopping) return
       waiting.cancel()
       relaunch()
@@ -69,7 +70,7 @@ export function createSupervisor(
       if (shim === null) return Promise.resolve()
       return new Promise((resolve) => {
         const kill = clock.after(LIMITS.shim_stop_grace_ms, () => shim.stop('kill'))
-        onGone = () => {
+        onExited = () => {
           kill.cancel()
           resolve()
         }

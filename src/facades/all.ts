@@ -1,4 +1,4 @@
-/** What turnbell can do. One line per facade, in the order in which they are shown. */
+/** All facades, in the order of tool lists and the reference. */
 import type { Facade } from '../kernel/define.ts'
 import { architect } from './architect.ts'
 import { blackboard } from './blackboard.ts'

@@ -1,14 +1,14 @@
-/** The rules that design has to keep, and what was decided about it. */
+/** Policies of the architecture, and architecture decisions. */
 import * as z from 'zod'
-import { ADR_ACTIONS } from './adr-actions.ts'
-import { create, query, read } from './record-actions.ts'
-import { Tags, Text, Title } from './record-fields.ts'
+import { ADR_ACTIONS } from './lib/adr-actions.ts'
+import { create, query, read } from './lib/record-actions.ts'
+import { Tags, Text, Title } from './lib/record-fields.ts'
 import { defineFacade } from '../kernel/define.ts'
-import type { RecordKind } from '../contracts/records.ts'
+import type { RecordKind } from '../contracts/memory/records.ts'
 
 const Policy: RecordKind = {
   name: 'policy',
-  summary: 'A rule that everything built here has to keep.',
+  summary: 'A rule for all code of this project.',
   keeper: 'project',
   fields: z.strictObject({
     title: Title,
@@ -22,16 +22,16 @@ const Policy: RecordKind = {
 
 export const architect = defineFacade({
   name: 'architect',
-  summary: 'Decisions on architecture, and policies: rules that everything here has to keep.',
+  summary: 'Architecture decisions, and policies: rules for all code of this project.',
   overview:
-    'Architecture: create_adr {title, decision, context?, consequences?} records what was decided, create_policy ' +
-    '{title, text} a rule for all that is built. Read by {id}; list by {status?, text?}.',
+    'Architecture: create_adr {title, decision, context?, consequences?} records a decision, create_policy ' +
+    '{title, text} adds a rule for all code. Read by {id}; list by {status?, text?}.',
   compact: 'Decisions and policies.',
   facet: 'design',
   kinds: [Policy],
   actions: {
     ...ADR_ACTIONS,
-    create_policy: create(Policy, 'Set a rule: {title, text, severity?, tags?}.'),
+    create_policy: create(Policy, 'Add a policy: {title, text, severity?, tags?}.'),
     read_policy: read(Policy, 'One policy: {id}.'),
     list_policies: query(Policy, 'Policies: {status?, severity?, text?, limit?}.', {
       examples: [{ status: 'active' }],

@@ -1,4 +1,4 @@
-/** The blackboard: what agents of a project tell all others. */
+/** The blackboard: notes that all agents of a project share. */
 import * as z from 'zod'
 import { defineAction, defineFacade, READERS } from '../kernel/define.ts'
 import {
@@ -14,13 +14,13 @@ import {
   ReadAnswer,
   ReadInput,
   RecentInput,
-} from '../contracts/blackboard.ts'
-import { Entry, ENTRY_KIND } from '../contracts/entry.ts'
-import { MEMORY_READ_ERRORS } from './memory-errors.ts'
+} from '../contracts/memory/blackboard.ts'
+import { Entry, ENTRY_KIND } from '../contracts/memory/entry.ts'
+import { MEMORY_READ_ERRORS } from './lib/record-fields.ts'
 
 export const blackboard = defineFacade({
   name: 'blackboard',
-  summary: 'What agents of this project tell all others, and what waits for an answer.',
+  summary: 'Notes that all agents of this project share, and questions without an answer.',
   overview:
     'Shared notes of this project. post {entry_type: need, offer, finding, constraint, question, answer, status, artifact, ' +
     'warning; summary, detail?, scope?: path, tags?, relates_to?: ids it answers}. read {scope?, entry_types?, tags?, since?, ' +
@@ -35,7 +35,7 @@ export const blackboard = defineFacade({
   actions: {
     post: defineAction({
       summary:
-        'Tell all others: {entry_type, summary, detail?, tags?, scope?, relates_to?: [ids]}; a decision also {rationale, context}.',
+        'Post to all agents: {entry_type, summary, detail?, tags?, scope?, relates_to?: [ids]; decisions: rationale, context}.',
       mutates: true,
       aliases: ['twining_post'],
       input: PostInput,
@@ -50,12 +50,12 @@ export const blackboard = defineFacade({
         },
         { entry_type: 'need', summary: 'Somebody has to review the new schema', tags: ['review'] },
       ],
-      handle: (input, call) => call.blackboard.post(call, input),
+      handle: (input, call) => call.modules.blackboard.post(call, input),
     }),
 
     read: defineAction({
       summary:
-        'Entries, oldest first: {entry_types?, tags?: any of them, scope?: what lies in it, since?, open?, limit?}.',
+        'Entries, oldest first: {entry_types?, tags?: any of them, scope?: a path, since?, open?, limit?}.',
       mutates: false,
       aliases: ['twining_read'],
       input: ReadInput,
@@ -63,11 +63,11 @@ export const blackboard = defineFacade({
       errors: MEMORY_READ_ERRORS,
       allow: READERS,
       examples: [{ open: true }, { scope: 'src/auth/', entry_types: ['warning', 'finding'] }],
-      handle: (input, call) => call.blackboard.read(call, input),
+      handle: (input, call) => call.modules.blackboard.read(call, input),
     }),
 
     query: defineAction({
-      summary: 'Entries that have to do with some words, best first: {query, entry_types?, scope?, limit?}.',
+      summary: 'Entries that match a text, best first: {query, entry_types?, scope?, limit?}.',
       mutates: false,
       aliases: ['twining_query'],
       input: QueryInput,
@@ -75,11 +75,11 @@ export const blackboard = defineFacade({
       errors: MEMORY_READ_ERRORS,
       allow: READERS,
       examples: [{ query: 'why do the login tests fail' }],
-      handle: (input, call) => call.blackboard.query(call, input),
+      handle: (input, call) => call.modules.blackboard.query(call, input),
     }),
 
     recent: defineAction({
-      summary: 'The newest entries, oldest of them first: {n?, entry_types?}.',
+      summary: 'The newest entries, in order of time: {n?, entry_types?}.',
       mutates: false,
       aliases: ['twining_recent'],
       input: RecentInput,
@@ -87,12 +87,11 @@ export const blackboard = defineFacade({
       errors: MEMORY_READ_ERRORS,
       allow: READERS,
       examples: [{ n: 10 }],
-      handle: (input, call) => call.blackboard.recent(call, input),
+      handle: (input, call) => call.modules.blackboard.recent(call, input),
     }),
 
     archive: defineAction({
-      summary:
-        'Move entries out of the way, decisions never: {before?, keep_open?, summarize?: post what it was about}.',
+      summary: 'Archive entries, except decisions: {before?, keep_open?, summarize?: post a summary}.',
       mutates: true,
       aliases: ['twining_archive'],
       input: ArchiveInput,
@@ -100,11 +99,11 @@ export const blackboard = defineFacade({
       errors: MEMORY_READ_ERRORS,
       allow: ['agent'],
       examples: [{ before: '2026-01-31', keep_open: true }],
-      handle: (input, call) => call.blackboard.archive(call, input),
+      handle: (input, call) => call.modules.blackboard.archive(call, input),
     }),
 
     status: defineAction({
-      summary: 'How much is remembered, and whether it should be archived.',
+      summary: 'Number of entries, and whether archiving is due.',
       mutates: false,
       aliases: ['twining_status'],
       input: z.strictObject({}),
@@ -112,11 +111,11 @@ export const blackboard = defineFacade({
       errors: MEMORY_READ_ERRORS,
       allow: READERS,
       examples: [{}],
-      handle: (_, call) => call.blackboard.status(call),
+      handle: (_, call) => call.modules.blackboard.status(call),
     }),
 
     export: defineAction({
-      summary: 'All of it as one Markdown document for people: {scope?}.',
+      summary: 'Everything as one Markdown document: {scope?}.',
       mutates: false,
       aliases: ['twining_export'],
       input: ExportInput,
@@ -124,7 +123,7 @@ export const blackboard = defineFacade({
       errors: MEMORY_READ_ERRORS,
       allow: READERS,
       examples: [{}, { scope: 'src/auth/' }],
-      handle: (input, call) => call.blackboard.export(call, input),
+      handle: (input, call) => call.modules.blackboard.export(call, input),
     }),
   },
 })

@@ -1,4 +1,4 @@
-/** How agents that share a project keep out of each other's way. */
+/** Coordination of agents in one project: presence, locks, blockings and topics. */
 import * as z from 'zod'
 import { defineAction, defineFacade, type Alias, READERS } from '../kernel/define.ts'
 import {
@@ -9,8 +9,8 @@ import {
   CoordinatorStatus,
   HistoryInput,
   HistoryPage,
-  Lease,
-  LeaseScope,
+  Lock,
+  LockScope,
   LockAnswer,
   LockInput,
   LogInput,
@@ -21,28 +21,28 @@ import {
   UnlockInput,
 } from '../contracts/coordination.ts'
 import { Identity, Timestamp } from '../contracts/ids.ts'
-import type { RecordKind } from '../contracts/records.ts'
+import type { RecordKind } from '../contracts/memory/records.ts'
 import { AgentNotes } from '../contracts/registry.ts'
 import { Topic } from '../contracts/signal.ts'
 
-/** What the coordinator keeps; its module says how each is written down. */
+/** Kinds of records of the coordinator; its module defines their codecs. */
 const KINDS: readonly RecordKind[] = [
   {
     name: 'lease',
-    summary: 'A session holds a resource, or held it until lately.',
+    summary: 'A resource that a session holds, or held until recently.',
     keeper: 'hub',
     changed_by: 'coordinator',
     fields: z.strictObject({
-      ...Lease.pick({ resource: true, identity: true, session_id: true, epoch: true, ttl_s: true }).shape,
-      ...Lease.pick({ expires_at: true, ended_at: true, note: true }).shape,
-      /** What the lease calls its scope: every record has another one. */
-      covers: LeaseScope,
+      ...Lock.pick({ resource: true, identity: true, session_id: true, epoch: true, ttl_s: true }).shape,
+      ...Lock.pick({ expires_at: true, ended_at: true, note: true }).shape,
+      /** The `scope` of the lock, because `scope` is a common field of records. */
+      covers: LockScope,
     }),
     status: { initial: 'held', moves: { held: ['released', 'expired'] } },
   },
   {
     name: 'blocking',
-    summary: 'A persona has to wait for another.',
+    summary: 'A persona that waits for another.',
     keeper: 'hub',
     changed_by: 'coordinator',
     fields: z.strictObject(Blocking.pick({ blocker: true, blocked: true, reason: true }).shape),
@@ -50,7 +50,7 @@ const KINDS: readonly RecordKind[] = [
   },
   {
     name: 'subscription',
-    summary: 'A persona gets what is broadcast on a topic.',
+    summary: 'A subscription of a persona to a topic.',
     keeper: 'hub',
     changed_by: 'coordinator',
     fields: z.strictObject(Subscription.pick({ identity: true, topic: true }).shape),
@@ -59,14 +59,14 @@ const KINDS: readonly RecordKind[] = [
 ]
 const OneTopic = z.strictObject({ topic: Topic })
 
-/** The old tools named the calling agent in a parameter; now the token does. */
+/** Deprecated tools have a parameter for the calling agent, which the token identifies now. */
 const old = (name: string): Alias => ({ name, params: ({ agent_id: _, ...rest }) => rest })
 
 export const coordinator = defineFacade({
   name: 'coordinator',
-  summary: 'Who is there, who holds which resource, and who waits for whom.',
+  summary: 'Presence of agents, locks on resources, and who waits for whom.',
   overview:
-    'Agents at work: status. lock {resource, ttl_s?, scope: tree for all below a path} before you change what is shared; ' +
+    'Agents at work: status. lock {resource, ttl_s?, scope: tree for all below a path} before you change shared files; ' +
     'unlock {resource}. heartbeat {note?, progress?}. block/unblock {identity, reason}. log {message}, history. subscribe {topic}.',
   compact: 'Presence, locks, blockings.',
   facet: 'core',
@@ -74,7 +74,7 @@ export const coordinator = defineFacade({
   micro: ['register', 'heartbeat', 'status', 'lock', 'unlock'],
   actions: {
     register: defineAction({
-      summary: 'Say that you are there, and what for: {purpose?, capabilities?: labels}.',
+      summary: 'Announce yourself: {purpose?, capabilities?: labels}.',
       mutates: true,
       idempotent: true,
       aliases: [old('coord_register')],
@@ -83,11 +83,11 @@ export const coordinator = defineFacade({
       errors: ['kind_forbidden', 'persona_wrapped', 'binding_stale', 'store_unavailable'],
       allow: ['agent'],
       examples: [{ purpose: 'moves the parser to its own package', capabilities: ['typescript'] }],
-      handle: (notes, { coordinator, caller }) => coordinator.register(caller, notes),
+      handle: (notes, { modules: { coordinator }, caller }) => coordinator.register(caller, notes),
     }),
 
     heartbeat: defineAction({
-      summary: 'Say that you are still there, and how far: {note?, progress?: percent}.',
+      summary: 'Report progress: {note?, progress?: percent}.',
       mutates: true,
       idempotent: true,
       aliases: [old('coord_heartbeat')],
@@ -96,11 +96,11 @@ export const coordinator = defineFacade({
       errors: ['kind_forbidden', 'persona_wrapped', 'binding_stale', 'store_unavailable'],
       allow: ['agent'],
       examples: [{ note: 'tests are running', progress: 60 }],
-      handle: (notes, { coordinator, caller }) => coordinator.heartbeat(caller, notes),
+      handle: (notes, { modules: { coordinator }, caller }) => coordinator.heartbeat(caller, notes),
     }),
 
     status: defineAction({
-      summary: 'Who is there, what they hold, who blocks whom: {identity?, limit?}.',
+      summary: 'Agents with their locks and blockings: {identity?, limit?}.',
       mutates: false,
       aliases: [old('coord_status')],
       input: StatusInput,
@@ -108,11 +108,11 @@ export const coordinator = defineFacade({
       errors: [],
       allow: READERS,
       examples: [{}, { identity: 'bob' }],
-      handle: (input, { coordinator, caller }) => coordinator.status(caller, input),
+      handle: (input, { modules: { coordinator }, caller }) => coordinator.status(caller, input),
     }),
 
     lock: defineAction({
-      summary: 'Take a resource, or keep yours for longer: {resource, ttl_s?, scope?: exact or tree, note?}.',
+      summary: 'Lock a resource, or extend your lock: {resource, ttl_s?, scope?: exact or tree, note?}.',
       mutates: true,
       idempotent: true,
       aliases: [old('coord_lock')],
@@ -127,11 +127,11 @@ export const coordinator = defineFacade({
         { resource: 'src/parser', scope: 'tree', ttl_s: 900, note: 'moving it to a package' },
         { resource: 'deploy' },
       ],
-      handle: (input, { coordinator, caller }) => coordinator.lock(caller, input),
+      handle: (input, { modules: { coordinator }, caller }) => coordinator.lock(caller, input),
     }),
 
     unlock: defineAction({
-      summary: 'Give a resource back: {resource, epoch?}.',
+      summary: 'Release a lock: {resource, epoch?}.',
       mutates: true,
       idempotent: true,
       aliases: [old('coord_unlock')],
@@ -143,11 +143,11 @@ export const coordinator = defineFacade({
       ],
       allow: ['agent'],
       examples: [{ resource: 'src/parser' }],
-      handle: (input, { coordinator, caller }) => coordinator.unlock(caller, input),
+      handle: (input, { modules: { coordinator }, caller }) => coordinator.unlock(caller, input),
     }),
 
     log: defineAction({
-      summary: 'Tell all agents something, for the record: {message, level?, data?}.',
+      summary: 'Write a log message that all agents can read: {message, level?, data?}.',
       mutates: true,
       aliases: [old('coord_log')],
       input: LogInput,
@@ -155,22 +155,23 @@ export const coordinator = defineFacade({
       errors: ['kind_forbidden', 'persona_wrapped', 'params_invalid', 'store_unavailable'],
       allow: ['agent'],
       examples: [{ message: 'the main branch is green again' }],
-      handle: (input, { coordinator, caller, context }) => coordinator.log(caller, context.run_id, input),
+      handle: (input, { modules: { coordinator }, caller, context }) =>
+        coordinator.log(caller, context.run_id, input),
     }),
 
     history: defineAction({
-      summary: 'What agents logged, oldest first: {since?: seq or time, agent_id?, limit?}.',
+      summary: 'Log messages of agents, oldest first: {since?: seq or time, agent_id?, limit?}.',
       mutates: false,
       input: HistoryInput,
       output: HistoryPage,
       errors: [],
       allow: READERS,
       examples: [{}, { since: '2026-01-31T12:00:00Z', agent_id: 'bob' }],
-      handle: (input, { coordinator, caller }) => coordinator.history(caller, input),
+      handle: (input, { modules: { coordinator }, caller }) => coordinator.history(caller, input),
     }),
 
     block: defineAction({
-      summary: 'Say that a persona has to wait for you: {identity, reason}.',
+      summary: 'Record that a persona waits for you: {identity, reason}.',
       mutates: true,
       idempotent: true,
       input: z.strictObject({ identity: Identity, reason: Note }),
@@ -181,38 +182,38 @@ export const coordinator = defineFacade({
       ],
       allow: ['agent'],
       examples: [{ identity: 'bob', reason: 'the schema changes until the migration is in' }],
-      handle: (input, { coordinator, caller }) => coordinator.block(caller, input),
+      handle: (input, { modules: { coordinator }, caller }) => coordinator.block(caller, input),
     }),
 
     unblock: defineAction({
-      summary: 'Say that a persona need not wait for you any more: {identity}.',
+      summary: 'Record that a persona no longer waits for you: {identity}.',
       mutates: true,
       idempotent: true,
       input: z.strictObject({
         identity: Identity,
-        /** For the operator, who otherwise ends all that block this persona. */
+        /** Only for the operator. Default: all blockers of the persona. */
         blocker: Identity.optional(),
       }),
       output: z.object({ unblocked: z.array(BlockingView) }),
       errors: ['kind_forbidden', 'persona_wrapped', 'identity_mismatch', 'store_unavailable'],
       allow: ['agent'],
       examples: [{ identity: 'bob' }],
-      handle: (input, { coordinator, caller }) => coordinator.unblock(caller, input),
+      handle: (input, { modules: { coordinator }, caller }) => coordinator.unblock(caller, input),
     }),
 
     blocked: defineAction({
-      summary: 'Whether you, or a persona, has to wait, for whom and why: {identity?}.',
+      summary: 'Whom you, or a persona, waits for, and why: {identity?}.',
       mutates: false,
       input: z.strictObject({ identity: Identity.optional() }),
       output: BlockedAnswer,
       errors: [],
       allow: READERS,
       examples: [{}],
-      handle: ({ identity }, { coordinator, caller }) => coordinator.blocked(caller, identity),
+      handle: ({ identity }, { modules: { coordinator }, caller }) => coordinator.blocked(caller, identity),
     }),
 
     subscribe: defineAction({
-      summary: 'Get what is broadcast on a topic: {topic}.',
+      summary: 'Subscribe to the broadcasts of a topic: {topic}.',
       mutates: true,
       idempotent: true,
       input: OneTopic,
@@ -220,11 +221,11 @@ export const coordinator = defineFacade({
       errors: ['kind_forbidden', 'persona_wrapped', 'limit_reached', 'store_unavailable'],
       allow: ['agent'],
       examples: [{ topic: 'releases' }],
-      handle: ({ topic }, { coordinator, caller }) => coordinator.subscribe(caller, topic),
+      handle: ({ topic }, { modules: { coordinator }, caller }) => coordinator.subscribe(caller, topic),
     }),
 
     unsubscribe: defineAction({
-      summary: 'Get it no more: {topic}.',
+      summary: 'End a subscription: {topic}.',
       mutates: true,
       idempotent: true,
       input: OneTopic,
@@ -232,17 +233,17 @@ export const coordinator = defineFacade({
       errors: ['kind_forbidden', 'persona_wrapped', 'store_unavailable'],
       allow: ['agent'],
       examples: [{ topic: 'releases' }],
-      handle: ({ topic }, { coordinator, caller }) => coordinator.unsubscribe(caller, topic),
+      handle: ({ topic }, { modules: { coordinator }, caller }) => coordinator.unsubscribe(caller, topic),
     }),
 
     subscriptions: defineAction({
-      summary: 'Who gets what is broadcast on which topic: {identity?, topic?}.',
+      summary: 'Subscriptions to topics: {identity?, topic?}.',
       mutates: false,
       input: z.strictObject({ identity: Identity.optional(), topic: Topic.optional() }),
       output: z.object({ subscriptions: z.array(SubscriptionView) }),
       errors: [],
       allow: READERS,
-      handle: (filter, { coordinator, caller }) => ({
+      handle: (filter, { modules: { coordinator }, caller }) => ({
         subscriptions: coordinator.subscriptions(caller, filter),
       }),
     }),

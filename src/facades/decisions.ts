@@ -1,4 +1,4 @@
-/** Decisions of a project: what was decided, why, and what else could have been. */
+/** Decisions of a project, with their reasons and rejected alternatives. */
 import { defineAction, defineFacade, READERS } from '../kernel/define.ts'
 import {
   CommitLinked,
@@ -18,15 +18,15 @@ import {
   TraceDecisionInput,
   WhyAnswer,
   WhyInput,
-} from '../contracts/decision.ts'
-import { MEMORY_READ_ERRORS } from './memory-errors.ts'
+} from '../contracts/memory/decision.ts'
+import { MEMORY_READ_ERRORS } from './lib/record-fields.ts'
 
 const CHANGE_ERRORS = [...MEMORY_READ_ERRORS, 'record_unknown', 'record_too_large'] as const
 const ID = '01JZ0000000000000000000000'
 
 export const decisions = defineFacade({
   name: 'decisions',
-  summary: 'What was decided in this project, why, and what was decided against.',
+  summary: 'Decisions of this project, their reasons and rejected alternatives.',
   overview:
     'Decisions with their reasons. why {scope: path or symbol} before you change it. decide {domain, scope, summary, context, ' +
     'rationale, alternatives?: [{option, reason_rejected}], confidence?, supersedes?, affected_files?}. trace {decision_id}, ' +
@@ -61,13 +61,13 @@ export const decisions = defineFacade({
         },
       ],
       async handle(input, call) {
-        const { id, timestamp, status, conflicts } = await call.decisions.decide(call, input)
+        const { id, timestamp, status, conflicts } = await call.modules.decisions.decide(call, input)
         return { id, timestamp, status, conflicts }
       },
     }),
 
     why: defineAction({
-      summary: 'What was decided about a path, a module or a symbol, and why: {scope, limit?}.',
+      summary: 'Decisions about a path, a module or a symbol, with reasons: {scope, limit?}.',
       mutates: false,
       aliases: ['twining_why'],
       input: WhyInput,
@@ -75,11 +75,11 @@ export const decisions = defineFacade({
       errors: MEMORY_READ_ERRORS,
       allow: READERS,
       examples: [{ scope: 'src/storage/journal.ts' }],
-      handle: (input, call) => call.decisions.why(call, input),
+      handle: (input, call) => call.modules.decisions.why(call, input),
     }),
 
     trace: defineAction({
-      summary: 'What a decision rests on, and what rests on it: {decision_id, direction?}.',
+      summary: 'Decisions that a decision depends on, and that depend on it: {decision_id, direction?}.',
       mutates: false,
       aliases: ['twining_trace'],
       input: TraceDecisionInput,
@@ -87,12 +87,12 @@ export const decisions = defineFacade({
       errors: [...MEMORY_READ_ERRORS, 'record_unknown'],
       allow: READERS,
       examples: [{ decision_id: ID, direction: 'upstream' }],
-      handle: (input, call) => call.decisions.trace(call, input),
+      handle: (input, call) => call.modules.decisions.trace(call, input),
     }),
 
     reconsider: defineAction({
       summary:
-        'Doubt a decision, for all to see: {decision_id, new_context}. It is provisional until {stands: true} or an override.',
+        'Question a decision: {decision_id, new_context}. It is provisional until {stands: true} or an override.',
       mutates: true,
       aliases: ['twining_reconsider'],
       input: ReconsiderInput,
@@ -100,12 +100,11 @@ export const decisions = defineFacade({
       errors: CHANGE_ERRORS,
       allow: ['agent'],
       examples: [{ decision_id: ID, new_context: 'The load has tripled since.' }],
-      handle: (input, call) => call.decisions.reconsider(call, input),
+      handle: (input, call) => call.modules.decisions.reconsider(call, input),
     }),
 
     override: defineAction({
-      summary:
-        'Take a decision back: {decision_id, reason, new_decision?: what holds instead, overridden_by?}.',
+      summary: 'Override a decision: {decision_id, reason, new_decision?: its replacement, overridden_by?}.',
       mutates: true,
       aliases: ['twining_override'],
       input: OverrideInput,
@@ -113,7 +112,7 @@ export const decisions = defineFacade({
       errors: [...CHANGE_ERRORS, 'transition_forbidden'],
       allow: ['agent'],
       examples: [{ decision_id: ID, reason: 'Legal forbids it.', new_decision: 'Use the audited library' }],
-      handle: (input, call) => call.decisions.override(call, input),
+      handle: (input, call) => call.modules.decisions.override(call, input),
     }),
 
     list: defineAction({
@@ -126,11 +125,11 @@ export const decisions = defineFacade({
       errors: MEMORY_READ_ERRORS,
       allow: READERS,
       examples: [{ status: 'provisional' }],
-      handle: (input, call) => call.decisions.list(call, input),
+      handle: (input, call) => call.modules.decisions.list(call, input),
     }),
 
     search: defineAction({
-      summary: 'Decisions that have to do with some words, best first: {query, status?, domain?, limit?}.',
+      summary: 'Decisions that match a text, best first: {query, status?, domain?, limit?}.',
       mutates: false,
       aliases: ['twining_search_decisions'],
       input: SearchDecisionsInput,
@@ -138,11 +137,11 @@ export const decisions = defineFacade({
       errors: MEMORY_READ_ERRORS,
       allow: READERS,
       examples: [{ query: 'how are receipts made durable' }],
-      handle: (input, call) => call.decisions.search(call, input),
+      handle: (input, call) => call.modules.decisions.search(call, input),
     }),
 
     link_commit: defineAction({
-      summary: 'Note a commit that carried a decision out: {decision_id, commit_hash}.',
+      summary: 'Link a commit that implements a decision: {decision_id, commit_hash}.',
       mutates: true,
       idempotent: true,
       aliases: ['twining_link_commit'],
@@ -151,7 +150,7 @@ export const decisions = defineFacade({
       errors: [...CHANGE_ERRORS, 'limit_reached'],
       allow: ['agent'],
       examples: [{ decision_id: ID, commit_hash: '3c8f08b' }],
-      handle: (input, call) => call.decisions.linkCommit(call, input),
+      handle: (input, call) => call.modules.decisions.linkCommit(call, input),
     }),
   },
 })

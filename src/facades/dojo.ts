@@ -1,16 +1,16 @@
-/** Ideas on their way: wishes, what is proposed to fulfil them, and whether it is any faster. */
+/** Improvements: wishes, proposals for them, and benchmarks. */
 import * as z from 'zod'
-import { create, query, RECORD_READ_ERRORS } from './record-actions.ts'
-import { Links, Reference, Text } from './record-fields.ts'
+import { create, query, RECORD_READ_ERRORS } from './lib/record-actions.ts'
+import { Links, Reference, Text } from './lib/record-fields.ts'
 import { defineAction, defineFacade, READERS } from '../kernel/define.ts'
-import { LIMITS } from '../contracts/limits.ts'
-import { storedRecord } from '../contracts/record-schemas.ts'
-import { PAGE_FIELDS, type RecordKind } from '../contracts/records.ts'
-import { BenchAnswer, ProgramArgv, ProgramDirectory } from '../contracts/routine.ts'
+import { LIMITS } from '../contracts/limits/limits.ts'
+import { storedRecord } from '../contracts/memory/record-schemas.ts'
+import { PAGE_FIELDS, type RecordKind } from '../contracts/memory/records.ts'
+import { BenchAnswer, ProgramArgv, ProgramDirectory } from '../contracts/runs/routine.ts'
 
 const Wish: RecordKind = {
   name: 'wish',
-  summary: 'Something that would be good to have.',
+  summary: 'A possible improvement.',
   keeper: 'project',
   fields: z.strictObject({ text: Text, links: Links }),
   status: {
@@ -23,7 +23,7 @@ const Wish: RecordKind = {
 
 const Proposal: RecordKind = {
   name: 'proposal',
-  summary: 'How a wish could be fulfilled, before it is tried.',
+  summary: 'A proposal for how to fulfil a wish.',
   keeper: 'project',
   fields: z.strictObject({ text: Text, wish_id: Reference.optional(), links: Links }),
   status: {
@@ -38,20 +38,20 @@ const Proposal: RecordKind = {
   examples: [{ text: 'Walk the docs with a link checker.', wish_id: '01JZ0000000000000000000000' }],
 }
 
-const propose = create(Proposal, 'Say how a wish could be fulfilled: {text, wish_id?, links?}.')
+const propose = create(Proposal, 'Propose how to fulfil a wish: {text, wish_id?, links?}.')
 
 export const dojo = defineFacade({
   name: 'dojo',
-  summary: 'Wishes, proposals for how to fulfil them, and how long a program takes.',
+  summary: 'Wishes, proposals for them, and benchmarks of programs.',
   overview:
     'Ideas: add_wish {text, links?}, create_proposal {text, wish_id?, links?}; list {limit?} shows both, list_wishes ' +
-    '{status?, text?}. bench {argv, cwd?, runs?} times a program that the leash allows.',
+    '{status?, text?}. bench {argv, cwd?, runs?} times a program that the sandbox allows.',
   compact: 'Wishes, proposals, benchmarks.',
   facet: 'design',
   old_path: '/dojo',
   kinds: [Wish, Proposal],
   actions: {
-    add_wish: create(Wish, 'Note what would be good to have: {text, links?}.'),
+    add_wish: create(Wish, 'Add a wish: {text, links?}.'),
     list_wishes: query(Wish, 'Wishes: {status?, text?, limit?}.', {
       examples: [{ status: 'open' }],
     }),
@@ -61,15 +61,15 @@ export const dojo = defineFacade({
       async handle(input, call) {
         const { wish_id } = input as { wish_id?: string }
         if (wish_id === undefined) return propose.handle(input, call)
-        await call.records.get(call, { kind: Wish.name, id: wish_id })
+        await call.modules.records.get(call, { kind: Wish.name, id: wish_id })
         const proposal = await propose.handle(input, call)
-        // Last, so that a wish is never called proposed for which there is no proposal.
-        await call.records.move(call, { kind: Wish.name, id: wish_id, to: 'proposed' })
+        // Last, so that no wish is marked as proposed without a proposal.
+        await call.modules.records.move(call, { kind: Wish.name, id: wish_id, to: 'proposed' })
         return proposal
       },
     },
     list: defineAction({
-      summary: 'The newest wishes and proposals side by side: {limit?}.',
+      summary: 'The newest wishes and proposals: {limit?}.',
       mutates: false,
       input: z.strictObject({ limit: PAGE_FIELDS.limit }),
       output: z.object({
@@ -80,14 +80,14 @@ export const dojo = defineFacade({
       allow: READERS,
       async handle({ limit }, call) {
         const [wishes, proposals] = await Promise.all([
-          call.records.query(call, { kind: Wish.name, limit }),
-          call.records.query(call, { kind: Proposal.name, limit }),
+          call.modules.records.query(call, { kind: Wish.name, limit }),
+          call.modules.records.query(call, { kind: Proposal.name, limit }),
         ])
         return { wishes: wishes.records, proposals: proposals.records }
       },
     }),
     bench: defineAction({
-      summary: 'How long a program takes that the leash allows: {argv, cwd?, runs?, timeout_ms? for all}.',
+      summary: 'Times a program that the sandbox allows: {argv, cwd?, runs?, timeout_ms? for all}.',
       mutates: true,
       destructive: true,
       input: z.strictObject({
@@ -100,7 +100,7 @@ export const dojo = defineFacade({
       errors: ['leash_forbidden', 'project_unknown', 'program_failed', 'limit_reached'],
       allow: ['agent'],
       examples: [{ argv: ['npm', 'run', 'build'], runs: 3 }],
-      handle: (input, call) => call.routines.bench(call, input),
+      handle: (input, call) => call.modules.routines.bench(call, input),
     }),
   },
 })

@@ -1,13 +1,13 @@
-/** What agents and people think of turnbell and of how the work goes. */
+/** Feedback of agents and people on the tools and the work. */
 import * as z from 'zod'
-import { create, query } from './record-actions.ts'
-import { Tags, Text } from './record-fields.ts'
+import { create, query } from './lib/record-actions.ts'
+import { Tags, Text } from './lib/record-fields.ts'
 import { defineFacade } from '../kernel/define.ts'
-import type { RecordKind } from '../contracts/records.ts'
+import type { RecordKind } from '../contracts/memory/records.ts'
 
 const Feedback: RecordKind = {
   name: 'feedback',
-  summary: 'What somebody thinks of the tools or of how the work goes.',
+  summary: 'Feedback on the tools or the work.',
   keeper: 'project',
   fields: z.strictObject({ text: Text, tags: Tags }),
   examples: [{ text: 'The summary of open needs saved me a long search.', tags: ['context'] }],
@@ -15,13 +15,13 @@ const Feedback: RecordKind = {
 
 export const feedback = defineFacade({
   name: 'feedback',
-  summary: 'What agents and people think of the tools and of how the work goes.',
+  summary: 'Feedback of agents and people on the tools and the work.',
   compact: 'Feedback on tools and work.',
   facet: 'knowledge',
   kinds: [Feedback],
   actions: {
-    submit: create(Feedback, 'Say what you think: {text, tags?}.'),
-    list: query(Feedback, 'What was said: {text?, tags?, since?, limit?}.', {
+    submit: create(Feedback, 'Submit feedback: {text, tags?}.'),
+    list: query(Feedback, 'Feedback, newest first: {text?, tags?, since?, limit?}.', {
       examples: [{ tags: 'context', limit: 5 }],
     }),
   },

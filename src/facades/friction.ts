@@ -1,18 +1,18 @@
-/** What gets in the way of work, counted, so that what hurts most is mended first. */
+/** Obstacles to work, counted, so that the most frequent one is fixed first. */
 import * as z from 'zod'
-import { close, create, increment, query } from './record-actions.ts'
-import { Tags, Text } from './record-fields.ts'
+import { close, create, increment, query } from './lib/record-actions.ts'
+import { Tags, Text } from './lib/record-fields.ts'
 import { defineFacade } from '../kernel/define.ts'
-import type { RecordKind } from '../contracts/records.ts'
+import type { RecordKind } from '../contracts/memory/records.ts'
 
 const Friction: RecordKind = {
   name: 'friction',
-  summary: 'Something that gets in the way of work.',
+  summary: 'An obstacle to work.',
   keeper: 'project',
   fields: z.strictObject({
     text: Text,
     tags: Tags,
-    /** How often it was met. */
+    /** Number of occurrences. */
     count: z.number().int().min(1).default(1),
   }),
   status: {
@@ -25,19 +25,19 @@ const Friction: RecordKind = {
 
 export const friction = defineFacade({
   name: 'friction',
-  summary: 'What gets in the way of work, and how often.',
+  summary: 'Obstacles to work, and how often they occur.',
   overview:
-    'What gets in the way of work: log {text, tags?}, list {status?, text?}, bump {id}: met again, resolve {id, resolution?}.',
-  compact: 'What hinders work.',
+    'Obstacles to work: log {text, tags?}, list {status?, text?}, bump {id}: it occurred again, resolve {id, resolution?}.',
+  compact: 'Obstacles to work.',
   facet: 'knowledge',
   kinds: [Friction],
   actions: {
-    log: create(Friction, 'Note what gets in the way: {text, tags?}.', { omit: ['count'] }),
-    list: query(Friction, 'What got in the way: {status?, text?, tags?, limit?}.', {
+    log: create(Friction, 'Log an obstacle: {text, tags?}.', { omit: ['count'] }),
+    list: query(Friction, 'Obstacles: {status?, text?, tags?, limit?}.', {
       examples: [{ status: 'open' }],
     }),
-    bump: increment(Friction, 'count', 'Say that it was met again: {id}.'),
-    resolve: close(Friction, 'Say that it is gone: {id, resolution?}.', {
+    bump: increment(Friction, 'count', 'Count another occurrence: {id}.'),
+    resolve: close(Friction, 'Mark an obstacle as resolved: {id, resolution?}.', {
       example: { resolution: 'The tests make a database of their own.' },
     }),
   },

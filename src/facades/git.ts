@@ -1,7 +1,7 @@
-/** The project's git repository: what happened in it, where it stands, and which issues its commits are about. */
+/** The project's git repository: history, status, and links between commits and issues. */
 import * as z from 'zod'
 import { defineAction, defineFacade, READERS } from '../kernel/define.ts'
-import type { ErrorCode } from '../contracts/errors.ts'
+import type { ErrorCode } from '../contracts/errors/errors.ts'
 import {
   AuthorWord,
   BlameAnswer,
@@ -21,7 +21,7 @@ import {
   TagPattern,
   TagsAnswer,
 } from '../contracts/git.ts'
-import { LIMITS } from '../contracts/limits.ts'
+import { LIMITS } from '../contracts/limits/limits.ts'
 
 const upTo = (limit_max: number, limit_default: number) =>
   z.number().int().min(1).max(limit_max).default(limit_default)
@@ -52,7 +52,7 @@ export const git = defineFacade({
       input: z.strictObject({
         limit: upTo(LIMITS.git_log_limit_max, LIMITS.git_log_limit_default),
         since: Since.optional(),
-        /** Part of a name or address, in any case. */
+        /** Part of a name or address, ignoring case. */
         author: AuthorWord.optional(),
         path: RepositoryPath.optional(),
       }),
@@ -60,16 +60,16 @@ export const git = defineFacade({
       errors: ALWAYS,
       allow: READERS,
       examples: [{ limit: 10, since: '2 weeks ago', path: 'src' }],
-      handle: (input, call) => call.git.logRecent(call, input),
+      handle: (input, call) => call.modules.git.logRecent(call, input),
     }),
 
     changed_files: defineAction({
       summary: 'Files that differ: on disk from HEAD, or {from?, to?: a commit, staged?, path?}.',
       mutates: false,
       input: z.strictObject({
-        /** Compared with: HEAD, or the parent of `to`. */
+        /** Default: HEAD, or the first parent of `to`. */
         from: Revision.optional(),
-        /** A commit, instead of what lies on disk. */
+        /** A commit. Default: the work tree. */
         to: Revision.optional(),
         staged: z.boolean().optional(),
         path: RepositoryPath.optional(),
@@ -78,7 +78,7 @@ export const git = defineFacade({
       errors: ['revision_unknown', ...ALWAYS],
       allow: READERS,
       examples: [{}, { staged: true }, { from: 'v1.0.0', to: 'HEAD' }],
-      handle: (input, call) => call.git.changedFiles(call, input),
+      handle: (input, call) => call.modules.git.changedFiles(call, input),
     }),
 
     find_removal: defineAction({
@@ -93,11 +93,11 @@ export const git = defineFacade({
       errors: ALWAYS,
       allow: READERS,
       examples: [{ text: 'retry_after_ms' }],
-      handle: (input, call) => call.git.findRemoval(call, input),
+      handle: (input, call) => call.modules.git.findRemoval(call, input),
     }),
 
     blame_context: defineAction({
-      summary: 'Who last changed a line and those around it, and why: {path, line, context?}.',
+      summary: 'The commits that last changed a line and its neighbours: {path, line, context?}.',
       mutates: false,
       input: z.strictObject({
         path: RepositoryPath,
@@ -106,7 +106,7 @@ export const git = defineFacade({
           .int()
           .min(1)
           .max(2 ** 31 - 1),
-        /** Lines above and below. */
+        /** Number of lines above and below. */
         context: z
           .number()
           .int()
@@ -118,7 +118,7 @@ export const git = defineFacade({
       errors: ALWAYS,
       allow: READERS,
       examples: [{ path: 'src/main.ts', line: 42 }],
-      handle: (input, call) => call.git.blameContext(call, input),
+      handle: (input, call) => call.modules.git.blameContext(call, input),
     }),
 
     tags: defineAction({
@@ -132,7 +132,7 @@ export const git = defineFacade({
       errors: ALWAYS,
       allow: READERS,
       examples: [{ pattern: 'v1.*' }],
-      handle: (input, call) => call.git.tags(call, input),
+      handle: (input, call) => call.modules.git.tags(call, input),
     }),
 
     status: defineAction({
@@ -142,11 +142,11 @@ export const git = defineFacade({
       output: StatusAnswer,
       errors: ALWAYS,
       allow: READERS,
-      handle: (input, call) => call.git.status(call, input),
+      handle: (input, call) => call.modules.git.status(call, input),
     }),
 
     find_linked_issues: defineAction({
-      summary: 'Issues that commit messages name: {sha? or range? A..B, limit?}; #12, ISSUE-7, ULIDs.',
+      summary: 'Issues named in commit messages: {sha? or range? A..B, limit?}; #12, ISSUE-7, ULIDs.',
       mutates: false,
       input: z.strictObject({
         sha: Revision.optional(),
@@ -157,11 +157,11 @@ export const git = defineFacade({
       errors: ['revision_unknown', ...ALWAYS],
       allow: READERS,
       examples: [{ range: 'v1.0.0..HEAD' }],
-      handle: (input, call) => call.git.findLinkedIssues(call, input),
+      handle: (input, call) => call.modules.git.findLinkedIssues(call, input),
     }),
 
     auto_link: defineAction({
-      summary: 'Store the links that messages of recent commits name: {since?, range? A..B, limit?}.',
+      summary: 'Store links to the issues named in recent commits: {since?, range? A..B, limit?}.',
       mutates: true,
       idempotent: true,
       input: z.strictObject({
@@ -178,11 +178,11 @@ export const git = defineFacade({
       errors: ['revision_unknown', 'project_unknown', 'store_unavailable', ...ALWAYS],
       allow: ['agent'],
       examples: [{ since: '1 day ago' }],
-      handle: (input, call) => call.git.autoLink(call, input),
+      handle: (input, call) => call.modules.git.autoLink(call, input),
     }),
 
     link_commit: defineAction({
-      summary: 'Say that a commit belongs to an issue: {sha, issue, note?}.',
+      summary: 'Link a commit to an issue: {sha, issue, note?}.',
       mutates: true,
       idempotent: true,
       input: z.strictObject({
@@ -194,7 +194,7 @@ export const git = defineFacade({
       errors: ['revision_unknown', 'project_unknown', 'record_unknown', 'store_unavailable', ...ALWAYS],
       allow: ['agent'],
       examples: [{ sha: 'HEAD', issue: '#12', note: 'the first half' }],
-      handle: (input, call) => call.git.linkCommit(call, input),
+      handle: (input, call) => call.modules.git.linkCommit(call, input),
     }),
 
     list_linked_commits: defineAction({
@@ -209,7 +209,7 @@ export const git = defineFacade({
       errors: ['revision_unknown', 'project_unknown', 'store_unavailable', ...ALWAYS],
       allow: READERS,
       examples: [{ issue: '#12' }],
-      handle: (input, call) => call.git.listLinkedCommits(call, input),
+      handle: (input, call) => call.modules.git.listLinkedCommits(call, input),
     }),
   },
 })

@@ -1,4 +1,4 @@
-/** The graph: what there is in a project, and how it hangs together. */
+/** The graph: entities of a project and their relations. */
 import { defineAction, defineFacade, READERS } from '../kernel/define.ts'
 import {
   AddEntityInput,
@@ -12,16 +12,16 @@ import {
   NeighborsInput,
   PathInput,
   RELATION_KIND,
-} from '../contracts/graph.ts'
-import { MEMORY_READ_ERRORS } from './memory-errors.ts'
+} from '../contracts/memory/graph.ts'
+import { MEMORY_READ_ERRORS } from './lib/record-fields.ts'
 
 const FIND_ERRORS = [...MEMORY_READ_ERRORS, 'entity_unknown'] as const
 
 export const graph = defineFacade({
   name: 'graph',
-  summary: 'What there is in this project, and how it hangs together. Decisions add to it by themselves.',
+  summary: 'Entities of this project and their relations. Decisions add to them automatically.',
   overview:
-    'What hangs together here: add_entity {name, type, properties?}, add_relation {source, target, type}, neighbors {entity, ' +
+    'Entities and relations: add_entity {name, type, properties?}, add_relation {source, target, type}, neighbors {entity, ' +
     'depth?: 1 to 3}, path {from, to}, query {query}.',
   compact: 'Entities and relations.',
   facet: 'core',
@@ -29,7 +29,7 @@ export const graph = defineFacade({
   actions: {
     add_entity: defineAction({
       summary:
-        'Add something, or change it: {name, type: module, function, class, file, concept, …, properties?}.',
+        'Add or change an entity: {name, type: module, function, class, file, concept, …, properties?}.',
       mutates: true,
       idempotent: true,
       aliases: ['twining_add_entity'],
@@ -38,12 +38,11 @@ export const graph = defineFacade({
       errors: [...MEMORY_READ_ERRORS, 'limit_reached'],
       allow: ['agent'],
       examples: [{ name: 'src/auth/jwt.ts', type: 'file', properties: { owner: 'ada' } }],
-      handle: (input, call) => call.graph.addEntity(call, input),
+      handle: (input, call) => call.modules.graph.addEntity(call, input),
     }),
 
     add_relation: defineAction({
-      summary:
-        'Say how two of them hang together, by id or name: {source, target, type: depends_on, calls, tested_by, …}.',
+      summary: 'Relate two entities, by id or name: {source, target, type: depends_on, calls, tested_by, …}.',
       mutates: true,
       idempotent: true,
       aliases: ['twining_add_relation'],
@@ -52,12 +51,12 @@ export const graph = defineFacade({
       errors: [...FIND_ERRORS, 'limit_reached'],
       allow: ['agent'],
       examples: [{ source: 'src/auth/jwt.ts', target: 'src/auth/keys.ts', type: 'imports' }],
-      handle: (input, call) => call.graph.addRelation(call, input),
+      handle: (input, call) => call.modules.graph.addRelation(call, input),
     }),
 
     neighbors: defineAction({
       summary:
-        'What is around one of them, nearest first: {entity: id or name, depth?: 1 to 3, relation_types?}.',
+        'Neighbours of an entity, nearest first: {entity: id or name, depth?: 1 to 3, relation_types?}.',
       mutates: false,
       aliases: ['twining_neighbors'],
       input: NeighborsInput,
@@ -65,22 +64,22 @@ export const graph = defineFacade({
       errors: FIND_ERRORS,
       allow: READERS,
       examples: [{ entity: 'src/auth/jwt.ts', depth: 2 }],
-      handle: (input, call) => call.graph.neighbors(call, input),
+      handle: (input, call) => call.modules.graph.neighbors(call, input),
     }),
 
     path: defineAction({
-      summary: 'The shortest way from one to another: {from, to, max_length?}.',
+      summary: 'The shortest path between two entities: {from, to, max_length?}.',
       mutates: false,
       input: PathInput,
       output: GraphPath,
       errors: FIND_ERRORS,
       allow: READERS,
       examples: [{ from: 'src/auth/jwt.ts', to: 'src/billing/' }],
-      handle: (input, call) => call.graph.path(call, input),
+      handle: (input, call) => call.modules.graph.path(call, input),
     }),
 
     query: defineAction({
-      summary: 'Find some of them by their names and properties: {query, entity_types?, limit?}.',
+      summary: 'Find entities by name and properties: {query, entity_types?, limit?}.',
       mutates: false,
       aliases: ['twining_graph_query'],
       input: GraphQueryInput,
@@ -88,7 +87,7 @@ export const graph = defineFacade({
       errors: MEMORY_READ_ERRORS,
       allow: READERS,
       examples: [{ query: 'jwt', entity_types: ['file'] }],
-      handle: (input, call) => call.graph.query(call, input),
+      handle: (input, call) => call.modules.graph.query(call, input),
     }),
   },
 })

@@ -1,13 +1,13 @@
-/** What was learned on the way and should not have to be learned again. */
+/** Lessons learned in a project. */
 import * as z from 'zod'
-import { create, query } from './record-actions.ts'
-import { Tags, Text } from './record-fields.ts'
+import { create, query } from './lib/record-actions.ts'
+import { Tags, Text } from './lib/record-fields.ts'
 import { defineFacade } from '../kernel/define.ts'
-import type { RecordKind } from '../contracts/records.ts'
+import type { RecordKind } from '../contracts/memory/records.ts'
 
 const Learning: RecordKind = {
   name: 'learning',
-  summary: 'Something that was learned and should not have to be learned again.',
+  summary: 'A lesson that others should not have to learn again.',
   keeper: 'project',
   fields: z.strictObject({ text: Text, tags: Tags }),
   examples: [{ text: 'The tests need a free port.', tags: ['tests'], scope: 'test/' }],
@@ -15,13 +15,13 @@ const Learning: RecordKind = {
 
 export const learnings = defineFacade({
   name: 'learnings',
-  summary: 'What was learned in this project and should not have to be learned again.',
-  compact: 'What was learned.',
+  summary: 'Lessons of this project that others should not have to learn again.',
+  compact: 'Lessons learned.',
   facet: 'knowledge',
   kinds: [Learning],
   actions: {
-    append: create(Learning, 'Note what you learned: {text, tags?, scope?}.'),
-    list: query(Learning, 'What was learned: {text?, tags?, scope?, limit?}.', {
+    append: create(Learning, 'Record a lesson: {text, tags?, scope?}.'),
+    list: query(Learning, 'Lessons: {text?, tags?, scope?, limit?}.', {
       examples: [{ text: 'port' }],
     }),
   },

@@ -1,4 +1,4 @@
-/** What others have added to this hub. */
+/** Plugins of the hub. */
 import * as z from 'zod'
 import { defineAction, defineFacade, READERS } from '../kernel/define.ts'
 import { PluginReport } from '../contracts/plugin.ts'
@@ -10,13 +10,13 @@ export const plugins = defineFacade({
   facet: 'core',
   actions: {
     list: defineAction({
-      summary: 'The plugins that the configuration names, with what each added, or why it was left out.',
+      summary: 'Configured plugins, with what each provides or why it was not loaded.',
       mutates: false,
       input: z.strictObject({}),
       output: z.object({ plugins: z.array(PluginReport) }),
       errors: [],
       allow: READERS,
-      handle: (_, { plugins }) => ({ plugins: [...plugins] }),
+      handle: (_, { modules: { plugins } }) => ({ plugins: [...plugins] }),
     }),
   },
 })

@@ -17,22 +17,22 @@ export const projects = defineFacade({
       output: z.object({ projects: z.array(Project) }),
       errors: ['operator_required'],
       allow: [],
-      handle: (_, { personas }) => ({ projects: personas.projects() }),
+      handle: (_, { modules: { personas } }) => ({ projects: personas.projects() }),
     }),
 
     remove: defineAction({
-      summary: 'Forget a project and remove every persona that belongs to it.',
+      summary: 'Unregister a project and remove its personas.',
       mutates: true,
       idempotent: true,
       input: z.strictObject({
-        /** Its id or its root directory. */
+        /** Id or root directory. */
         project: z.string().min(1).max(4096),
       }),
       output: z.object({ removed: z.array(Identity) }),
       errors: ['operator_required', 'store_unavailable'],
       allow: [],
       examples: [{ project: '/home/ada/shop' }],
-      handle: ({ project }, { personas }) => personas.removeProject(project),
+      handle: ({ project }, { modules: { personas } }) => personas.removeProject(project),
     }),
   },
 })

@@ -1,8 +1,8 @@
-/** Several steps as one call, with a report of what became of each. */
+/** Routines: several steps as one call, with a report of each step. */
 import * as z from 'zod'
 import { defineAction, defineFacade, READERS } from '../kernel/define.ts'
 import { Json, Ulid } from '../contracts/ids.ts'
-import { LIMITS } from '../contracts/limits.ts'
+import { LIMITS } from '../contracts/limits/limits.ts'
 import {
   GivenParams,
   KeptReport,
@@ -12,21 +12,21 @@ import {
   RoutineSteps,
   StepTypeLine,
   StepTypeName,
-} from '../contracts/routine.ts'
+} from '../contracts/runs/routine.ts'
 
 const dry_run = z.boolean().default(false)
-/** Of the configured ones, and of turnbell's own. */
+/** Name of a configured or built-in routine. */
 const ReportedName = z.string().regex(/^[a-z][a-z0-9_.-]{0,63}$/, 'the name of a routine')
 
 export const routine = defineFacade({
   name: 'routine',
-  summary: 'Several steps as one call, with one report.',
-  compact: 'Several steps as one.',
+  summary: 'Run several steps as one call, with one report.',
+  compact: 'Combined steps.',
   facet: 'core',
   listed: true,
   actions: {
     run: defineAction({
-      summary: 'A configured routine: {name, params?, dry_run?}.',
+      summary: 'Run a configured routine: {name, params?, dry_run?}.',
       mutates: true,
       harmless: (input) => input.dry_run,
       destructive: true,
@@ -35,7 +35,7 @@ export const routine = defineFacade({
       errors: ['routine_unknown', 'params_invalid', 'limit_reached'],
       allow: ['agent'],
       examples: [{ name: 'nightly', params: { branch: 'main' }, dry_run: true }],
-      handle: (input, call) => call.routines.run(call, input),
+      handle: (input, call) => call.modules.routines.run(call, input),
     }),
 
     list: defineAction({
@@ -45,11 +45,11 @@ export const routine = defineFacade({
       output: z.object({ routines: z.array(RoutineLine), hint: z.string().optional() }),
       errors: [],
       allow: READERS,
-      handle: (_, { routines }) => routines.list(),
+      handle: (_, { modules: { routines } }) => routines.list(),
     }),
 
     step: defineAction({
-      summary: 'One step: {step, with?, dry_run?}.',
+      summary: 'Run one step: {step, with?, dry_run?}.',
       mutates: true,
       harmless: (input) => input.dry_run,
       destructive: true,
@@ -58,7 +58,7 @@ export const routine = defineFacade({
       errors: ['limit_reached'],
       allow: ['agent'],
       examples: [{ step: 'exec', with: { argv: ['npm', 'test'] } }],
-      handle: (input, call) => call.routines.step(call, input),
+      handle: (input, call) => call.modules.routines.step(call, input),
     }),
 
     report: defineAction({
@@ -73,7 +73,7 @@ export const routine = defineFacade({
       errors: ['report_unknown', 'store_unavailable'],
       allow: READERS,
       examples: [{ name: 'nightly', limit: 5 }],
-      handle: async (input, call) => ({ reports: await call.routines.reports(call, input) }),
+      handle: async (input, call) => ({ reports: await call.modules.routines.reports(call, input) }),
     }),
 
     steps: defineAction({
@@ -83,11 +83,11 @@ export const routine = defineFacade({
       output: z.object({ steps: z.array(StepTypeLine) }),
       errors: [],
       allow: READERS,
-      handle: (_, { routines }) => ({ steps: routines.steps() }),
+      handle: (_, { modules: { routines } }) => ({ steps: routines.steps() }),
     }),
 
     eval: defineAction({
-      summary: 'Given steps: {steps: [{id?, step, with?, needs?, required?}], params?, dry_run?}.',
+      summary: 'Run the given steps: {steps: [{id?, step, with?, needs?, required?}], params?, dry_run?}.',
       mutates: true,
       harmless: (input) => input.dry_run,
       destructive: true,
@@ -107,7 +107,7 @@ export const routine = defineFacade({
           ],
         },
       ],
-      handle: (input, call) => call.routines.eval(call, input),
+      handle: (input, call) => call.modules.routines.eval(call, input),
     }),
   },
 })

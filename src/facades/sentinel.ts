@@ -1,15 +1,15 @@
-/** What there is to do: issues, the epics they belong to, and how to see that they are done. */
+/** Issues, epics and test specs. */
 import * as z from 'zod'
-import { close, create, query, read } from './record-actions.ts'
-import { Links, Reference, Tags, Text, Title } from './record-fields.ts'
+import { close, create, query, read } from './lib/record-actions.ts'
+import { Links, Reference, Tags, Text, Title } from './lib/record-fields.ts'
 import { defineAction, defineFacade, READERS } from '../kernel/define.ts'
 import { MarkersAnswer, MARKERS, MarkerWord, RepositoryPath } from '../contracts/git.ts'
-import { LIMITS } from '../contracts/limits.ts'
-import type { RecordKind } from '../contracts/records.ts'
+import { LIMITS } from '../contracts/limits/limits.ts'
+import type { RecordKind } from '../contracts/memory/records.ts'
 
 const Issue: RecordKind = {
   name: 'issue',
-  summary: 'Something to be done or mended.',
+  summary: 'A task or a defect.',
   keeper: 'project',
   fields: z.strictObject({
     title: Title,
@@ -47,7 +47,7 @@ const Epic: RecordKind = {
 
 const TestSpec: RecordKind = {
   name: 'test_spec',
-  summary: 'How to see that an issue is done.',
+  summary: 'How to verify that an issue is done.',
   keeper: 'project',
   fields: z.strictObject({
     title: Title,
@@ -67,17 +67,17 @@ const TestSpec: RecordKind = {
 
 export const sentinel = defineFacade({
   name: 'sentinel',
-  summary: 'Issues, epics and test specs: what there is to do, and when it is done.',
+  summary: 'Issues, epics and test specs.',
   overview:
-    'What there is to do. create_issue {title, body?, priority?, epic_id?}, log_epic {title, body?}, create_test_spec ' +
+    'Work to do. create_issue {title, body?, priority?, epic_id?}, log_epic {title, body?}, create_test_spec ' +
     '{title, steps, expected, issue_id?}. close_issue, resolve_epic {id, resolution?}. Read by {id}; list by ' +
-    '{status?, text?, limit?}. scan {path?, markers?}: TODO and its like in tracked files.',
+    '{status?, text?, limit?}. scan {path?, markers?}: TODO and similar markers in tracked files.',
   compact: 'Issues, epics, test specs.',
   facet: 'work',
   micro: ['create_issue', 'list_issues', 'log_epic', 'list_epics'],
   kinds: [Issue, Epic, TestSpec],
   actions: {
-    create_issue: create(Issue, 'Note something to be done: {title, body?, priority?, epic_id?, tags?}.', {
+    create_issue: create(Issue, 'Create an issue: {title, body?, priority?, epic_id?, tags?}.', {
       omit: ['commits'],
     }),
     list_issues: query(Issue, 'Issues: {status?, priority?, epic_id?, text?, limit?}.', {
@@ -85,20 +85,20 @@ export const sentinel = defineFacade({
       examples: [{ status: 'open', priority: ['high', 'critical'] }],
     }),
     read_issue: read(Issue, 'One issue: {id}.'),
-    close_issue: close(Issue, 'Say that an issue is done: {id, resolution?}.', {
+    close_issue: close(Issue, 'Close an issue: {id, resolution?}.', {
       example: { resolution: 'The proxy passes cookies on.' },
     }),
-    log_epic: create(Epic, 'Note a larger piece of work: {title, body?, objective_id?}.'),
+    log_epic: create(Epic, 'Create an epic: {title, body?, objective_id?}.'),
     list_epics: query(Epic, 'Epics: {status?, text?, limit?}.'),
     read_epic: read(Epic, 'One epic: {id}.'),
-    resolve_epic: close(Epic, 'Say that an epic is done: {id, resolution?}.'),
+    resolve_epic: close(Epic, 'Close an epic: {id, resolution?}.'),
     list_epic_issues: query(Issue, 'The issues of an epic: {epic_id, status?, limit?}.', {
       by: 'epic_id',
       examples: [{ epic_id: '01JZ0000000000000000000000', status: 'open' }],
     }),
     create_test_spec: create(
       TestSpec,
-      'Say how to see that it is done: {title, steps, expected, issue_id?}.',
+      'Describe how to verify an issue: {title, steps, expected, issue_id?}.',
     ),
     list_test_specs: query(TestSpec, 'Test specs: {issue_id?, status?, text?, limit?}.'),
     scan: defineAction({
@@ -106,9 +106,9 @@ export const sentinel = defineFacade({
       mutates: false,
       aliases: ['sentinel_scanData', 'sentinel_scan_codebase'],
       input: z.strictObject({
-        /** A file or directory of the project; all of it where nothing is said. */
+        /** A file or directory of the project. Default: the whole project. */
         path: RepositoryPath.optional(),
-        /** Whole words, in this case. */
+        /** Whole words, case-sensitive. */
         markers: z.array(MarkerWord).min(1).max(LIMITS.git_marker_words_max).default(MARKERS),
         limit: z.number().int().min(1).max(LIMITS.git_markers_max).default(LIMITS.git_markers_default),
       }),
@@ -116,7 +116,7 @@ export const sentinel = defineFacade({
       errors: ['repository_unknown', 'git_unavailable', 'git_failed', 'timed_out', 'limit_reached'],
       allow: READERS,
       examples: [{ path: 'src', markers: ['FIXME'], limit: 20 }],
-      handle: (input, call) => call.git.findMarkers(call, input),
+      handle: (input, call) => call.modules.git.findMarkers(call, input),
     }),
   },
 })

@@ -1,18 +1,18 @@
-/** Durable messages between personas: the reason for everything else. */
+/** Signals: durable messages between personas. */
 import * as z from 'zod'
 import { defineAction, defineFacade, READERS } from '../kernel/define.ts'
-import { DRAIN_OLD_NAMES } from '../contracts/drain.ts'
+import { DRAIN_OLD_NAMES } from '../contracts/drain-calls.ts'
 import { Identity, Json, SessionId, SignalId, Ulid } from '../contracts/ids.ts'
-import { LIMITS } from '../contracts/limits.ts'
-import { TurnbellError } from '../contracts/turnbell-error.ts'
-import { inPart } from '../contracts/signal-parts.ts'
+import { LIMITS } from '../contracts/limits/limits.ts'
+import { TurnbellError } from '../contracts/errors/errors.ts'
+import { withPart } from '../contracts/signal-parts.ts'
 import { DrainInput, DrainResult, Receipt, SendInput, SignalStatus, SignalView } from '../contracts/signal.ts'
 
 const SignalIds = z.array(SignalId).min(1).max(LIMITS.ack_batch_max)
 const INBOX_LIMIT_DEFAULT = 20
 
-/** As much as its client shows the model whole, however much is asked for; by what it says that it wants. */
-function asFarAsShown(params: Record<string, unknown>): Record<string, unknown> {
+/** Caps `max_tokens` at what the client displays untruncated, scaled by the requested `limit`. */
+function limitToDisplay(params: Record<string, unknown>): Record<string, unknown> {
   const limit = numberIn(params['limit'] ?? LIMITS.drain_limit_default)
   const max_tokens = numberIn(params['max_tokens'] ?? undefined)
   if (typeof limit !== 'number' || (max_tokens !== undefined && typeof max_tokens !== 'number')) return params
@@ -21,14 +21,14 @@ function asFarAsShown(params: Record<string, unknown>): Record<string, unknown> 
   return { ...params, max_tokens: Math.min(max_tokens ?? shown, LIMITS.drain_tokens_shown_max) }
 }
 
-/** Small models write numbers as text. */
+/** Converts a number in text, because small models write numbers as text. */
 function numberIn(value: unknown): unknown {
   return typeof value === 'string' && /^\d{1,9}$/.test(value) ? Number(value) : value
 }
 
 function partOf(view: SignalView, part: number | undefined): SignalView {
   if (part === undefined) return view
-  const shown = inPart(view, part)
+  const shown = withPart(view, part)
   if (shown !== null) return shown
   throw new TurnbellError('params_invalid', {
     detail: `params.part: signal ${view.signal_id} has no part ${part}`,
@@ -37,7 +37,7 @@ function partOf(view: SignalView, part: number | undefined): SignalView {
 
 export const signals = defineFacade({
   name: 'signals',
-  summary: 'Send signals to personas, look at your own, say that they are handled.',
+  summary: 'Send signals to personas, list your own, mark them as handled.',
   compact: 'Messages.',
   agent_hint:
     'When a drained signal is handled, call `signals` with action `ack` and its `signal_ids`; if it has a `reply_to`, put the answer in `result`, and it is sent there. What you cannot do now: action `release`. To write to somebody: action `send` with `to`, `intent`, `payload`.',
@@ -45,7 +45,7 @@ export const signals = defineFacade({
   listed: true,
   actions: {
     pending: defineAction({
-      summary: 'Take the signals that wait for you.',
+      summary: 'Drain your pending signals.',
       own_tool: {
         description:
           'Take the signals that wait for you, highest priority first. Call it once when a doorbell says that signals wait, ' +
@@ -55,7 +55,7 @@ export const signals = defineFacade({
           'anthropic/alwaysLoad': true,
           'anthropic/maxResultSizeChars': LIMITS.drain_characters_shown,
         },
-        meant: asFarAsShown,
+        meant: limitToDisplay,
       },
       mutates: true,
       harmless: ({ peek, confirm }) => peek && confirm === undefined,
@@ -66,7 +66,7 @@ export const signals = defineFacade({
       errors: ['kind_forbidden', 'persona_wrapped', 'binding_stale', 'store_unavailable'],
       allow: ['agent'],
       examples: [{}, { limit: 5, peek: true }],
-      handle: (input, { signals, caller, answered }) => signals.drain(caller, input, answered),
+      handle: (input, { modules: { signals }, caller, answer }) => signals.drain(caller, input, answer),
     }),
 
     send: defineAction({
@@ -92,15 +92,15 @@ export const signals = defineFacade({
       examples: [
         { to: 'bob', intent: 'review.request', payload: { branch: 'fix-login' }, reply_to: 'alice' },
       ],
-      handle: (input, { signals, caller }) => signals.send(caller, input),
+      handle: (input, { modules: { signals }, caller }) => signals.send(caller, input),
     }),
 
     broadcast: defineAction({
       summary:
-        'The same signal to several, to a topic, or to your project: {to?: [], topic?, all_projects?, intent, payload?}.',
+        'Send a signal to several personas, a topic or your project: {to?: [], topic?, all_projects?, intent, payload?}.',
       mutates: true,
       input: SendInput.omit({ to: true, to_session: true, require_live: true }).extend({
-        /** Absent: the subscribers of `topic`; without a topic, the active personas of the sender's project. */
+        /** Default: the subscribers of `topic`; without a topic, the active personas of the sender's project. */
         to: z.array(Identity).min(1).max(LIMITS.personas_max).optional(),
         /** Without `to` and `topic`: the personas of every project. */
         all_projects: z.boolean().default(false),
@@ -109,7 +109,7 @@ export const signals = defineFacade({
         broadcast_id: Ulid,
         receipts: z.array(Receipt),
         refused: z.array(z.object({ to: Identity, code: z.string(), detail: z.string() })),
-        /** Present where nobody was reached. */
+        /** Present if no persona was reached. */
         note: z.string().optional(),
       }),
       errors: [
@@ -124,39 +124,40 @@ export const signals = defineFacade({
       ],
       allow: ['agent'],
       examples: [{ intent: 'status.changed', payload: 'main is green again', priority: 0 }],
-      handle: (input, { signals, caller, projects, context: { scope } }) => {
-        const project_id = scope === null ? undefined : projects.meant(scope).project?.project_id
+      handle: (input, { modules: { signals, projects }, caller, context: { scope } }) => {
+        const project_id = scope === null ? undefined : projects.resolve(scope).project?.project_id
         return signals.broadcast(caller, { ...input, project_id })
       },
     }),
 
     inbox: defineAction({
-      summary: 'Your signals, newest first, not taken: {status?: [], from?, before_seq?, limit?}.',
+      summary:
+        'List your signals without draining them, newest first: {status?: [], from?, before_seq?, limit?}.',
       mutates: false,
       aliases: ['coord_inbox', 'coordinator_inbox'].map((name) => ({ name, params: inboxParams })),
       input: z.strictObject({
-        /** The operator may name any persona; everybody else only itself. */
+        /** The operator may name any persona, other callers only themselves. */
         to: Identity.optional(),
         status: z.array(SignalStatus).min(1).optional(),
         from: Identity.optional(),
-        /** Only what this session was handed and has not confirmed. */
+        /** Only signals leased to this session and not yet confirmed. */
         leased_to: SessionId.optional(),
         before_seq: z.number().int().min(1).optional(),
         limit: z.number().int().min(1).max(LIMITS.inbox_limit_max).default(INBOX_LIMIT_DEFAULT),
       }),
       output: z.object({
         signals: z.array(SignalView),
-        /** `before_seq` of the page behind this one; null on the last. A page may be shorter than `limit`. */
+        /** `before_seq` of the next page; null on the last. A page may be shorter than `limit`. */
         next: z.number().int().nullable(),
       }),
       errors: ['identity_mismatch', 'store_unavailable'],
       allow: READERS,
       examples: [{ status: ['acked'] }],
-      handle: (input, { signals, caller }) => signals.inbox(caller, input),
+      handle: (input, { modules: { signals }, caller }) => signals.inbox(caller, input),
     }),
 
     ack: defineAction({
-      summary: 'Say that drained signals are handled: {signal_ids, result?}. The result goes to reply_to.',
+      summary: 'Mark drained signals as handled: {signal_ids, result?}. The result goes to reply_to.',
       mutates: true,
       idempotent: true,
       aliases: ['coord_ack', 'coordinator_ack'].map((name) => ({ name, params: ackParams })),
@@ -165,15 +166,15 @@ export const signals = defineFacade({
         completed: z.array(SignalId),
         already: z.array(SignalId),
         unknown: z.array(SignalId),
-        /** Answers that were sent, each under its `reply_id`. */
+        /** Sent replies, by their `reply_id`. */
         replied: z.array(z.object({ signal_id: SignalId, to: Identity, reply_id: SignalId })),
-        /** Nobody was sent an answer to these: `no_reply_to`, `reply_to_self`, or the code of the refusal. */
+        /** Signals without a reply, with the reason: `no_reply_to`, `reply_to_self`, or an error code. */
         not_replied: z.array(z.object({ signal_id: SignalId, reason: z.string() })),
       }),
       errors: ['kind_forbidden', 'persona_wrapped', 'payload_too_large', 'queue_full', 'store_unavailable'],
       allow: ['agent'],
       examples: [{ signal_ids: ['01JZ0000000000000000000000'], result: 'merged' }],
-      handle: (input, { signals, caller }) => signals.ack(caller, input),
+      handle: (input, { modules: { signals }, caller }) => signals.ack(caller, input),
     }),
 
     release: defineAction({
@@ -185,11 +186,11 @@ export const signals = defineFacade({
       errors: ['kind_forbidden', 'store_unavailable'],
       allow: ['agent'],
       examples: [{ signal_ids: ['01JZ0000000000000000000000'] }],
-      handle: (input, { signals, caller }) => signals.release(caller, input),
+      handle: (input, { modules: { signals }, caller }) => signals.release(caller, input),
     }),
 
     cancel: defineAction({
-      summary: 'Take back what nobody drained: {signal_id}.',
+      summary: 'Cancel a sent signal before it is drained: {signal_id}.',
       mutates: true,
       idempotent: true,
       input: z.strictObject({ signal_id: SignalId }),
@@ -197,11 +198,11 @@ export const signals = defineFacade({
       errors: ['kind_forbidden', 'signal_unknown', 'identity_mismatch', 'signal_taken', 'store_unavailable'],
       allow: ['agent'],
       examples: [{ signal_id: '01JZ0000000000000000000000' }],
-      handle: ({ signal_id }, { signals, caller }) => signals.cancel(caller, signal_id),
+      handle: ({ signal_id }, { modules: { signals }, caller }) => signals.cancel(caller, signal_id),
     }),
 
     replay: defineAction({
-      summary: 'Put dead or finished signals back: {signal_ids}.',
+      summary: 'Queue dead or finished signals again: {signal_ids}.',
       mutates: true,
       idempotent: true,
       input: z.strictObject({ signal_ids: SignalIds }),
@@ -209,7 +210,7 @@ export const signals = defineFacade({
       errors: ['kind_forbidden', 'target_wrapped', 'queue_full', 'store_unavailable'],
       allow: ['agent'],
       examples: [{ signal_ids: ['01JZ0000000000000000000000'] }],
-      handle: (input, { signals, caller }) => signals.replay(caller, input),
+      handle: (input, { modules: { signals }, caller }) => signals.replay(caller, input),
     }),
 
     read: defineAction({
@@ -223,13 +224,13 @@ export const signals = defineFacade({
         { signal_id: '01JZ0000000000000000000000' },
         { signal_id: '01JZ0000000000000000000000', part: 2 },
       ],
-      handle: async ({ signal_id, part }, { signals, caller }) =>
+      handle: async ({ signal_id, part }, { modules: { signals }, caller }) =>
         partOf(await signals.read(caller, signal_id), part),
     }),
   },
 })
 
-// The coordinator's old tools named the agent in a parameter and one message by `message_id`.
+// Deprecated coordinator tools have a parameter for the agent, and `message_id` for a signal.
 
 function inboxParams({ agent_id, status, ...rest }: Record<string, unknown>): Record<string, unknown> {
   return {

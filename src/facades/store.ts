@@ -1,11 +1,11 @@
-/** Any kind of record by its name: what has no facade of its own needs no tool of its own. */
+/** Records of any kind, so that kinds need no facade of their own. */
 import * as z from 'zod'
-import { RECORD_READ_ERRORS, RECORD_WRITE_ERRORS, RECORD_WRITERS } from './record-actions.ts'
+import { RECORD_READ_ERRORS, RECORD_WRITE_ERRORS, RECORD_WRITERS } from './lib/record-actions.ts'
 import { defineAction, defineFacade, READERS } from '../kernel/define.ts'
 import { Json, Ulid } from '../contracts/ids.ts'
-import { FilterValue, KeptRecord, PAGE_FIELDS, RecordPage } from '../contracts/records.ts'
+import { FilterValue, KeptRecord, PAGE_FIELDS, RecordPage } from '../contracts/memory/records.ts'
 
-// Looser than the name of a kind: an unknown one is answered with those that there are.
+// Any text, so that an unknown kind is answered with the known ones.
 const Kind = z.string().min(1).max(128)
 const Fields = z.record(z.string(), Json)
 
@@ -17,7 +17,7 @@ export const store = defineFacade({
   listed: true,
   actions: {
     put: defineAction({
-      summary: 'Keep a record, or change the one whose id it has: {kind, record}.',
+      summary: 'Create a record, or change the one with its id: {kind, record}.',
       mutates: true,
       input: z.strictObject({ kind: Kind, record: Fields }),
       output: KeptRecord,
@@ -28,7 +28,7 @@ export const store = defineFacade({
       ],
       allow: RECORD_WRITERS,
       examples: [{ kind: 'learning', record: { text: 'The tests need a free port.', tags: ['tests'] } }],
-      handle: (input, call) => call.records.put(call, input),
+      handle: (input, call) => call.modules.records.put(call, input),
     }),
 
     query: defineAction({
@@ -43,11 +43,11 @@ export const store = defineFacade({
       errors: [...RECORD_READ_ERRORS, 'kind_unknown'],
       allow: READERS,
       examples: [{ kind: 'issue', filter: { status: 'open', text: 'login' }, sort: '-created_at', limit: 5 }],
-      handle: (input, call) => call.records.query(call, input),
+      handle: (input, call) => call.modules.records.query(call, input),
     }),
 
     close: defineAction({
-      summary: 'End a record the way its kind ends: {kind, id, fields?}.',
+      summary: 'Close a record: {kind, id, fields?}.',
       mutates: true,
       idempotent: true,
       input: z.strictObject({ kind: Kind, id: Ulid, fields: Fields.optional() }),
@@ -60,7 +60,7 @@ export const store = defineFacade({
       examples: [
         { kind: 'friction', id: '01JZ0000000000000000000000', fields: { resolution: 'Cached the index.' } },
       ],
-      handle: (input, call) => call.records.close(call, input),
+      handle: (input, call) => call.modules.records.close(call, input),
     }),
   },
 })

@@ -1,9 +1,9 @@
-/** Finding and calling what is not in the list of tools: it costs a reader nothing until asked for. */
+/** Finds and calls actions outside the tool list, which saves context. */
 import * as z from 'zod'
 import { defineAction, defineFacade, READERS } from '../kernel/define.ts'
-import { fromProblem } from '../contracts/errors.ts'
+import { fromProblem } from '../contracts/errors/errors.ts'
 import { Json } from '../contracts/ids.ts'
-import { LIMITS } from '../contracts/limits.ts'
+import { LIMITS } from '../contracts/limits/limits.ts'
 
 const SEARCH_LIMIT_DEFAULT = 8
 const QUERY_LENGTH_MAX = 400
@@ -11,7 +11,7 @@ const QUERY_LENGTH_MAX = 400
 const Name = z.string().min(1).max(128)
 export const tool = defineFacade({
   name: 'tool',
-  summary: 'Find, read about and call any action, listed as a tool or not.',
+  summary: 'Find, describe and call any action, also unlisted ones.',
   compact: 'Find and call any action.',
   facet: 'core',
   listed: true,
@@ -62,7 +62,7 @@ export const tool = defineFacade({
       },
       mutates: true,
       delegates: true,
-      // Whatever it is, the action's own schema judges it.
+      // Validated by the schema of the called action.
       input: z.strictObject({ name: Name, args: z.unknown().optional() }),
       output: Json,
       errors: ['facade_unknown', 'action_unknown', 'params_invalid', 'facet_forbidden', 'limit_reached'],

@@ -1,9 +1,9 @@
-/** Runs of agents: what was asked, what was assumed, who was asked in turn, and what came of it. */
+/** Runs of agents: prompts, assumptions, delegations and outcomes. */
 import * as z from 'zod'
 import { defineAction, defineFacade, READERS } from '../kernel/define.ts'
 import { Timestamp } from '../contracts/ids.ts'
-import type { RecordKind } from '../contracts/records.ts'
-import { LogEventInput } from '../contracts/run-events.ts'
+import type { RecordKind } from '../contracts/memory/records.ts'
+import { LogEventInput } from '../contracts/runs/run-events.ts'
 import {
   AssumptionsAnswer,
   AssumptionsInput,
@@ -22,13 +22,13 @@ import {
   RunPage,
   Trace,
   TraceInput,
-} from '../contracts/runs.ts'
+} from '../contracts/runs/runs.ts'
 
 const OWN = Run.omit({ run_id: true, agent_id: true, status: true, created_at: true })
 
 const RunKind: RecordKind = {
   name: 'run',
-  summary: 'What an agent was asked to do, how it went about it, and what came of it.',
+  summary: 'A task of an agent, with its events and outcome.',
   keeper: 'hub',
   changed_by: 'vector',
   fields: z.strictObject(OWN.shape),
@@ -43,7 +43,7 @@ export const vector = defineFacade({
   overview:
     'Runs. create_run {prompt, delegated_by? {agent_id, run_id}}, then {run_id} with: checkpoint {summary}, ' +
     'assumptions {add?, hold?, break?}, log_event {type, data?}, complete_run {success?, summary?}. ' +
-    'context_pack {max_tokens?}: what a delegate must know. trace: who delegated to whom. score_prompt {prompt}.',
+    'context_pack {max_tokens?}: context for a delegate. trace: the tree of delegations. score_prompt {prompt}.',
   compact: 'Runs, delegations, drift.',
   facet: 'trace',
   kinds: [RunKind],
@@ -59,7 +59,7 @@ export const vector = defineFacade({
         { prompt: 'Split src/parser.ts so that every file has one subject. Done when npm test passes.' },
         { prompt: 'Review the split.', delegated_by: { agent_id: 'ada', run_id: RUN } },
       ],
-      handle: (input, call) => call.runs.create(call, input),
+      handle: (input, call) => call.modules.runs.create(call, input),
     }),
 
     read_run: defineAction({
@@ -70,7 +70,7 @@ export const vector = defineFacade({
       errors: ['run_unknown', 'store_unavailable'],
       allow: READERS,
       examples: [{ run_id: RUN, events: 20 }],
-      handle: (input, call) => call.runs.read(call, input),
+      handle: (input, call) => call.modules.runs.read(call, input),
     }),
 
     list_runs: defineAction({
@@ -81,11 +81,11 @@ export const vector = defineFacade({
       errors: ['store_unavailable'],
       allow: READERS,
       examples: [{ status: 'open' }],
-      handle: (input, call) => call.runs.list(call, input),
+      handle: (input, call) => call.modules.runs.list(call, input),
     }),
 
     complete_run: defineAction({
-      summary: 'Say how a run ended: {run_id, success?, summary?, data?}.',
+      summary: 'End a run: {run_id, success?, summary?, data?}.',
       mutates: true,
       idempotent: true,
       input: CompleteRunInput,
@@ -96,11 +96,11 @@ export const vector = defineFacade({
       ],
       allow: ['agent'],
       examples: [{ run_id: RUN, summary: 'split into four files; tests pass' }],
-      handle: (input, call) => call.runs.complete(call, input),
+      handle: (input, call) => call.modules.runs.complete(call, input),
     }),
 
     log_event: defineAction({
-      summary: 'Note what happened in a run: {run_id, type: command_ran, …, or x.your_own, data?}.',
+      summary: 'Log an event of a run: {run_id, type: command_ran, …, or x.your_own, data?}.',
       mutates: true,
       input: LogEventInput,
       output: z.object({ seq: z.number().int(), timestamp: Timestamp }),
@@ -110,11 +110,11 @@ export const vector = defineFacade({
         { run_id: RUN, type: 'file_changed', data: { path: 'src/parser/lexer.ts' } },
         { run_id: RUN, type: 'x.deploy.started' },
       ],
-      handle: (input, call) => call.runs.logEvent(call, input),
+      handle: (input, call) => call.modules.runs.logEvent(call, input),
     }),
 
     checkpoint: defineAction({
-      summary: 'Note how far a run is, for whoever goes on with it: {run_id, summary, data?}.',
+      summary: 'Save a checkpoint from which another agent can continue: {run_id, summary, data?}.',
       mutates: true,
       input: CheckpointInput,
       output: z.object({ run_id: RunId, at: Timestamp, checkpoints: z.number().int() }),
@@ -124,22 +124,23 @@ export const vector = defineFacade({
       ],
       allow: ['agent'],
       examples: [{ run_id: RUN, summary: 'lexer moved, parser still to do' }],
-      handle: (input, call) => call.runs.checkpoint(call, input),
+      handle: (input, call) => call.modules.runs.checkpoint(call, input),
     }),
 
     context_pack: defineAction({
-      summary: 'What a delegate has to know of a run, within a budget: {run_id, max_tokens?}.',
+      summary: 'Context of a run for a delegate, within a budget: {run_id, max_tokens?}.',
       mutates: false,
       input: ContextPackInput,
       output: ContextPack,
       errors: ['run_unknown', 'store_unavailable'],
       allow: READERS,
       examples: [{ run_id: RUN, max_tokens: 1_000 }],
-      handle: (input, call) => call.runs.contextPack(call, input),
+      handle: (input, call) => call.modules.runs.contextPack(call, input),
     }),
 
     assumptions: defineAction({
-      summary: 'What a run stands on, and the share that broke: {run_id, add?: [], hold?: [], break?: []}.',
+      summary:
+        'Assumptions of a run, and the share that proved wrong: {run_id, add?: [], hold?: [], break?: []}.',
       mutates: true,
       idempotent: true,
       input: AssumptionsInput,
@@ -154,29 +155,29 @@ export const vector = defineFacade({
         { run_id: RUN, add: ['nobody imports the lexer by its path'] },
         { run_id: RUN, hold: [1], break: ['nobody imports the lexer by its path'] },
       ],
-      handle: (input, call) => call.runs.assumptions(call, input),
+      handle: (input, call) => call.modules.runs.assumptions(call, input),
     }),
 
     score_prompt: defineAction({
-      summary: 'How well a prompt says what to do, 0 to 100, by a rule of thumb with reasons: {prompt}.',
+      summary: 'Score of how clear a prompt is, 0 to 100, by heuristics with reasons: {prompt}.',
       mutates: false,
       input: z.strictObject({ prompt: Prompt }),
       output: PromptScore,
       errors: [],
       allow: READERS,
       examples: [{ prompt: 'Fix the login.' }],
-      handle: ({ prompt }, { runs }) => runs.scorePrompt(prompt),
+      handle: ({ prompt }, { modules: { runs } }) => runs.scorePrompt(prompt),
     }),
 
     trace: defineAction({
-      summary: 'Who delegated what to whom, from a run downwards: {run_id, depth?}.',
+      summary: 'Tree of delegations below a run: {run_id, depth?}.',
       mutates: false,
       input: TraceInput,
       output: Trace,
       errors: ['run_unknown', 'store_unavailable'],
       allow: READERS,
       examples: [{ run_id: RUN }],
-      handle: (input, call) => call.runs.trace(call, input),
+      handle: (input, call) => call.modules.runs.trace(call, input),
     }),
   },
 })

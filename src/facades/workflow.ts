@@ -1,23 +1,23 @@
-/** What takes several calls elsewhere, and one here. */
+/** Workflows: several calls combined into one. */
 import * as z from 'zod'
 import { defineAction, defineFacade, READERS } from '../kernel/define.ts'
 import { BatchAnswer, BatchRequest } from '../contracts/http.ts'
 import { Json } from '../contracts/ids.ts'
-import { Report, WorkflowCheck } from '../contracts/routine.ts'
+import { Report, WorkflowCheck } from '../contracts/runs/routine.ts'
 
 const dry_run = z.boolean().default(false)
 const Sections = z.object({
-  /** Null where it is not to be had. */
+  /** Null for an unavailable section. */
   sections: z.record(z.string(), Json),
-  /** Why, by the code of what refused it. */
+  /** Error codes of unavailable sections. */
   missing: z.record(z.string(), z.string()),
 })
 const Checked = z.object({ ready: z.boolean(), checks: z.array(WorkflowCheck) })
 
 export const workflow = defineFacade({
   name: 'workflow',
-  summary: 'Several calls as one.',
-  compact: 'Several calls as one.',
+  summary: 'Combine several calls.',
+  compact: 'Combined calls.',
   facet: 'core',
   listed: true,
   micro: ['status', 'preflight', 'ship', 'investigate'],
@@ -29,22 +29,22 @@ export const workflow = defineFacade({
       output: Sections,
       errors: ['limit_reached'],
       allow: READERS,
-      handle: (_, call) => call.workflow.status(call),
+      handle: (_, call) => call.modules.workflow.status(call),
     }),
 
     preflight: defineAction({
-      summary: 'Whether the project can be shipped: {dry_run?}.',
+      summary: 'Check whether the project can be shipped: {dry_run?}.',
       mutates: true,
       harmless: (input) => input.dry_run,
       input: z.strictObject({ dry_run }),
       output: Checked.extend({ report: Report }),
       errors: ['limit_reached'],
       allow: ['agent'],
-      handle: (input, call) => call.workflow.preflight(call, input),
+      handle: (input, call) => call.modules.workflow.preflight(call, input),
     }),
 
     ship: defineAction({
-      summary: 'Preflight, then the configured commands: {dry_run?}.',
+      summary: 'Run preflight, then the configured commands: {dry_run?}.',
       mutates: true,
       harmless: (input) => input.dry_run,
       destructive: true,
@@ -52,22 +52,22 @@ export const workflow = defineFacade({
       output: Checked.extend({ shipped: z.boolean(), report: Report.nullable() }),
       errors: ['workflow_unconfigured', 'limit_reached'],
       allow: ['agent'],
-      handle: (input, call) => call.workflow.ship(call, input),
+      handle: (input, call) => call.modules.workflow.ship(call, input),
     }),
 
     investigate: defineAction({
-      summary: 'What is known about something: {query}.',
+      summary: 'Search everything known about a topic: {query}.',
       mutates: false,
       input: z.strictObject({ query: z.string().min(1).max(200) }),
       output: Sections,
       errors: ['limit_reached'],
       allow: READERS,
       examples: [{ query: 'retry_after_ms' }],
-      handle: (input, call) => call.workflow.investigate(call, input),
+      handle: (input, call) => call.modules.workflow.investigate(call, input),
     }),
 
     batch: defineAction({
-      summary: 'Calls in parallel: {calls: [{facade, action, params?}]}.',
+      summary: 'Run calls in parallel: {calls: [{facade, action, params?}]}.',
       mutates: true,
       delegates: true,
       input: BatchRequest.pick({ calls: true }).strict(),

@@ -1,10 +1,11 @@
 /**
- * A hub put together from its home: lock, stores, modules, port. Both roots do it, the hub's own process
- * and a bridge that stands in for one.
+ * Composes a hub from its home: lock, stores, modules, port. Two composition roots use it: the hub process, and a bridge
+ * that embeds a hub.
  */
 import fs from 'node:fs'
 import path from 'node:path'
-import { TurnbellError } from '../contracts/errors.ts'
+import { TurnbellError } from '../contracts/errors/errors.ts'
+import { parseJsonOrNull } from '../contracts/validation/json.ts'
 import { HUB_PORT, type Config } from '../contracts/config.ts'
 import type { Facade } from '../kernel/define.ts'
 import { timestamp, type Clock } from '../ports/clock.ts'
@@ -12,69 +13,70 @@ import type { Log } from '../ports/log.ts'
 import type { Ids } from '../ports/random.ts'
 import type { Spool } from '../ports/spool.ts'
 import { builtInSteps } from '../modules/routines/steps/built-in.ts'
-import { projectOpener } from '../storage/open-projects.ts'
-import { refusalOf } from '../storage/file/refusal.ts'
-import { openSpool } from '../storage/file/spool.ts'
+import { projectOpener } from '../storage/file/project/open-projects.ts'
+import { toStoreError } from '../storage/file/journal/disk-errors.ts'
+import { openSpool } from '../storage/file/spool/spool.ts'
 import { openStores, type Stores } from '../storage/open.ts'
-import { closeEach } from '../system/close-each.ts'
-import { lockDirectory, type DirectoryLock } from '../system/directory-lock.ts'
-import type { Home } from '../system/home.ts'
-import { createGitRunner } from '../system/git.ts'
-import { runningHub, type HubPid } from '../system/hub-address.ts'
-import { loadModule } from '../system/load-module.ts'
+import { closeInOrder } from '../system/files/close-all.ts'
+import { takeOwnerLock, type OwnerLock } from '../system/files/owner-lock.ts'
+import type { Home } from '../system/config/home.ts'
+import { createGitRunner } from '../system/git/git-runner.ts'
+import { runningHub, type HubPid } from '../system/config/hub-discovery.ts'
+import { loadModule } from '../system/process/load-module.ts'
 import { systemPatterns as patterns } from '../system/patterns.ts'
-import { createOnnxEmbedder, type OnnxEmbedder } from '../system/onnx-embedder.ts'
-import { processStartTime } from '../system/processes.ts'
-import { createPrograms, type SystemPrograms } from '../system/programs.ts'
-import { systemPlaces } from '../system/places.ts'
+import { createOnnxEmbedder, type OnnxEmbedder } from '../system/embedding/onnx-embedder.ts'
+import { processStartTime } from '../system/process/process-info.ts'
+import { programAlive } from '../system/process/surface-command.ts'
+import { createStepRunner, type SystemStepRunner } from '../system/process/step-runner.ts'
+import { systemPathInspector } from '../system/files/path-inspector.ts'
 import { createIds, systemRandom } from '../system/random.ts'
-import { replaceFile } from '../system/replace-file.ts'
-import { ensureSecrets } from '../system/secrets.ts'
-import { isSystemError } from '../system/system-error.ts'
+import { replaceEntry } from '../system/files/atomic-write.ts'
+import { ensureSecrets } from '../system/config/secrets.ts'
+import { isSystemError } from '../system/files/system-error.ts'
 import { VERSION } from '../system/version.ts'
-import { portHolder } from '../system/port-holder.ts'
-import { readText, watchText } from '../system/watch-text.ts'
-import { watchProcess } from '../system/process-metrics.ts'
-import { createWeb } from '../system/web.ts'
-import type { CallHere } from '../transports/bridge/calls-here.ts'
+import { portHolder } from '../system/ipc/port-holder.ts'
+import { readText, watchFile } from '../system/files/watch-file.ts'
+import { watchProcess } from '../system/process/process-metrics.ts'
+import { createWeb } from '../system/ipc/web.ts'
+import type { InProcessCall } from '../bridge/in-process-calls.ts'
 import type { McpExtend } from '../transports/mcp/extension.ts'
-import { callsHere } from './calls-here.ts'
-import { takeInConfigured } from './configured-personas.ts'
+import { inProcessCalls } from './embedded/in-process-calls.ts'
+import { addConfiguredPersonas } from './configured-personas.ts'
 import { grantsOf, warnOfUnknown } from './exposure.ts'
-import { takeInAnew } from './follow-config.ts'
+import { reloadConfig } from './config-reload.ts'
 import { lockHome } from './home-lock.ts'
-import { createHub, type Hub } from './hub.ts'
-import { HUB_METRICS_PREFIX } from './metrics.ts'
-import type { HubLogs } from './logs.ts'
+import { createHub, type Hub, type HubDeps } from './hub.ts'
+import { HUB_METRICS_PREFIX } from './observability/metrics.ts'
+import type { HubLogs } from './observability/logs.ts'
 import { createNotifier } from './notify.ts'
-import { takeInPlugins } from './plugins.ts'
+import { loadPlugins } from './plugins/load-plugins.ts'
 import { routineSettingsOf, warnOfUnknownSteps } from './routines.ts'
 import { listen, type HubServer, type OwnHosts } from './server.ts'
-import { yieldRoute } from './yielding.ts'
+import { yieldRoute } from './embedded/handover.ts'
 
 export interface CompositionNeeds {
   home: Home
   config: Config
-  /** The configuration as it is when asked. */
+  /** Reads the configuration again. */
   readConfig: () => Config
   facades: readonly Facade[]
-  /** What MCP offers beside the kernel's own. */
+  /** MCP methods in addition to those of the kernel. */
   extend?: McpExtend | undefined
   logs: HubLogs
   clock: Clock
-  /** What the programs are given of it that the hub runs. */
+  /** Environment of the programs that the hub runs. */
   env: NodeJS.ProcessEnv
-  /** Sets damaged lines of the journal aside instead of refusing to start. */
+  /** Moves damaged journal lines to quarantine instead of refusing to start. */
   repair?: boolean
-  /** Takes its place only until a hub of its own is started, and then makes room. */
-  stands_in?: boolean
-  /** Aborted when it is to end before it has its home. */
+  /** An embedded hub: yields the home as soon as a hub process starts. */
+  embedded?: boolean
+  /** Aborts the start while it waits for the home. */
   leaving?: AbortSignal | undefined
-  /** It has lost its home, or was asked to make room: stop it. */
+  /** The hub must be stopped, because it lost the home's lock or was asked to yield. */
   onEnd: (why: 'lost' | 'yielded') => void
-  /** A write or sync had failed, and the hub refuses every change; put together anew, it would take them. */
+  /** After a failed write or sync the hub is read-only; a hub composed now could write again. */
   onWritable: () => void
-  /** Another than the product's only in benchmarks and tests. */
+  /** Replaced only in benchmarks and tests. */
   open?: typeof openStores
 }
 
@@ -83,98 +85,159 @@ export interface ComposedHub {
   hub: Hub
   ids: Ids
   operator_token: string
-  /** For a bridge in this process. Null where MCP offers more than the kernel does. */
-  call: CallHere | null
-  /** Lets what runs come to its end, closes everything and gives the home back. */
+  /** For a bridge in this process. Null if MCP has methods in addition to those of the kernel. */
+  call: InProcessCall | null
+  /** Waits for running work, closes everything and releases the home. */
   stop(): Promise<void>
 }
 
-/** What has been opened so far, to be closed again in the opposite order. */
+/** Resources opened so far; they are closed in reverse order. */
 interface Opened {
-  lock: DirectoryLock | null
+  lock: OwnerLock | null
   stores: Stores | null
   hub: Hub | null
   server: HubServer | null
-  /** The model by which memory is searched. */
+  /** Embedding model of memory search. */
   embedder: OnnxEmbedder | null
-  /** Runs what steps of routines run. */
-  programs: SystemPrograms | null
-  /** Follows the configuration. */
+  /** Runs the programs of routine steps. */
+  programs: SystemStepRunner | null
+  /** Watches the configuration file. */
   config: { close(): void } | null
-  /** What says where this hub answers. */
-  pid: { remove(): void } | null
+  /** The address file of this hub. */
+  pid: { remake(): void; remove(): void } | null
 }
 
 /**
- * @throws TurnbellError `already_running`, `bind_failed`, `config_invalid` and what the store refuses; then
- * all is closed again.
+ * @throws TurnbellError `already_running`, `bind_failed`, `config_invalid` and errors of the store, after everything
+ * that was opened is closed again.
  */
 export async function composeHub(needs: CompositionNeeds): Promise<ComposedHub> {
   const opened: Opened = {
-    ...{ lock: null, stores: null, hub: null, server: null },
-    ...{ embedder: null, programs: null, config: null, pid: null },
+    lock: null,
+    stores: null,
+    hub: null,
+    server: null,
+    embedder: null,
+    programs: null,
+    config: null,
+    pid: null,
   }
   try {
     return await compose(needs, opened)
   } catch (error) {
     await closeAll(needs, opened).catch((err: unknown) =>
-      needs.logs.log.warn({ err }, 'what had been opened could not be closed again'),
+      needs.logs.log.warn({ err }, 'cleanup after a failed start failed'),
     )
-    throw isSystemError(error) ? refusalOf(error, `${needs.home.root} cannot be used`) : error
+    throw isSystemError(error) ? toStoreError(error, `${needs.home.root} cannot be used`) : error
   }
 }
 
 async function compose(needs: CompositionNeeds, opened: Opened): Promise<ComposedHub> {
   const { home, config, logs, clock, onEnd, onWritable, open = openStores } = needs
   const { log } = logs
-  const onLost = (err: Error) => {
-    log.error({ err }, 'the lock of this home was taken away; the hub stops')
-    onEnd('lost')
-  }
-  opened.lock = await lockHome({
-    take: () => lockDirectory({ lock: home.hub_lock, what: 'A hub', onLost }),
-    other: () => runningHub(home),
-    operatorToken: () => ensureSecrets(home).operator_token,
-    ...{ clock, log, stands_in: needs.stands_in === true, leaving: needs.leaving },
-  })
+  opened.lock = await takeHome(needs, opened)
   const secrets = ensureSecrets(home)
   const ids = createIds(clock, systemRandom)
-  opened.stores = await open(config.hub.store, {
+  const stores = (opened.stores = await open(config.hub.store, {
     ...{ clock, log, hub_dir: home.hub_dir, repair: needs.repair === true },
-    // Unable to write, the hub stays up to say so. Fenced, it has no business here any more.
+    // A hub that cannot write stays up to report that. A fenced hub has lost its store to another one and must end.
     onFatal(error) {
       if (error.code === 'store_fenced') onEnd('lost')
     },
     onWritable,
+  }))
+  const own: OwnHosts = { list: [] }
+  const hub = (opened.hub = await openHub(needs, opened, { stores, secrets, ids, own }))
+  warnOfUnknown(hub.kernel, log)
+  warnOfUnknownSteps(hub.routines, log)
+  await addConfiguredPersonas(hub.personas, config.personas, log)
+  const raw = needs.embedded === true ? [yieldRoute(hub.api, () => onEnd('yielded'))] : []
+  const settings = { ...listenSettings(home, config), raw, extend: needs.extend }
+  const server = (opened.server = await listen(hub, settings, own, VERSION, clock))
+  if (config.hub.port === undefined) keepPort(home, Number(new URL(server.url).port), log)
+  opened.pid = writePid(home, {
+    pid: process.pid,
+    started: processStartTime(process.pid),
+    url: server.url,
+    started_at: timestamp(clock),
+    ...(needs.embedded === true ? { stands_in: true } : {}),
   })
-  const { facades, kinds, steps, reports } = await takeInPlugins({
-    ...{ plugins: config.plugins, facades: needs.facades, clock, log },
+  log.info({ url: server.url, version: VERSION, store: config.hub.store, home: home.root }, 'ready')
+  opened.config = watchFile(home.config, () => reloadConfig(hub, needs.readConfig, log))
+  let stopped: Promise<void> | null = null
+  return {
+    url: server.url,
+    hub,
+    ids,
+    operator_token: secrets.operator_token,
+    call: needs.extend === undefined ? inProcessCalls(hub, config.tenant_id) : null,
+    stop: () => (stopped ??= closeAll(needs, opened)),
+  }
+}
+
+function takeHome(needs: CompositionNeeds, opened: Opened): Promise<OwnerLock> {
+  const { home, clock, onEnd } = needs
+  const { log } = needs.logs
+  const onLost = (err: Error) => {
+    log.error({ err }, 'lock of the home lost; stopping')
+    onEnd('lost')
+  }
+  const onRetaken = (err: Error) => {
+    log.warn({ err }, 'lock of the home was removed and taken again')
+    opened.pid?.remake()
+  }
+  return lockHome({
+    take: () => takeOwnerLock({ lock: home.hub_lock, what: 'A hub', onLost, onRetaken }),
+    other: () => runningHub(home),
+    operatorToken: () => ensureSecrets(home).operator_token,
+    clock,
+    log,
+    embedded: needs.embedded === true,
+    leaving: needs.leaving,
+  })
+}
+
+interface HubBasics {
+  stores: Stores
+  secrets: HubDeps['secrets']
+  ids: Ids
+  own: OwnHosts
+}
+
+/** Opens the hub with its plugins, programs and embedder, without its port. */
+async function openHub(needs: CompositionNeeds, opened: Opened, basics: HubBasics): Promise<Hub> {
+  const { home, config, logs, clock } = needs
+  const { stores, secrets, ids, own } = basics
+  const { log } = logs
+  const { facades, kinds, steps, reports } = await loadPlugins({
+    plugins: config.plugins,
+    facades: needs.facades,
+    clock,
+    log,
     steps: builtInSteps({ patterns, clock }),
     load: (plugin) => loadModule(plugin, home.root),
   })
-  const own: OwnHosts = { list: [] }
-  const programs = (opened.programs = createPrograms({ env: process.env, clock }))
+  const programs = (opened.programs = createStepRunner({ env: process.env, clock }))
   const { model_dir } = config.memory
   const embedder = (opened.embedder =
     model_dir === undefined ? null : createOnnxEmbedder({ model_dir, places: [home.root] }))
-  const hub = (opened.hub = await createHub({
-    ...{
-      tenant_id: config.tenant_id,
-      version: VERSION,
-      secrets,
-      facades,
-      kinds,
-      steps,
-      plugins: reports,
-      clock,
-      ids,
-      log,
-    },
-    stores: opened.stores,
-    openProject: projectOpener({ log, newId: () => ids.next() }),
-    ...{ embedder, spool: openSpoolOf(home, needs.clock, ids, log) },
-    places: systemPlaces(home),
-    git: createGitRunner({ env: needs.env, clock }),
+  return createHub({
+    tenant_id: config.tenant_id,
+    version: VERSION,
+    secrets,
+    facades,
+    kinds,
+    steps,
+    plugins: reports,
+    clock,
+    ids,
+    log,
+    stores,
+    openProject: projectOpener({ log, newId: () => ids.next(), closed: [home.root] }),
+    embedder,
+    spool: openSpoolOf(home, clock, ids, log),
+    places: systemPathInspector(home),
+    git: createGitRunner({ env: needs.env, clock, closed: [home.root] }),
     grants: grantsOf(config),
     settings: routineSettingsOf(config),
     signals_ttl_s: config.signals.ttl_s,
@@ -183,45 +246,24 @@ async function compose(needs: CompositionNeeds, opened: Opened): Promise<Compose
     line: (line) => logs.dispatch(line),
     ownHosts: () => own.list,
     processMetrics: watchProcess(HUB_METRICS_PREFIX),
-  }))
-  warnOfUnknown(hub.kernel, log)
-  warnOfUnknownSteps(hub.routines, log)
-  await takeInConfigured(hub.personas, config.personas, log)
-  const raw = needs.stands_in === true ? [yieldRoute(hub.doors, () => onEnd('yielded'))] : []
-  const settings = { ...listenSettings(home, config), raw, extend: needs.extend }
-  const server = (opened.server = await listen(hub, settings, own, VERSION, clock))
-  if (config.hub.port === undefined) keepPort(home, Number(new URL(server.url).port), log)
-  opened.pid = writePid(home, {
-    ...{ pid: process.pid, started: processStartTime(process.pid), url: server.url },
-    started_at: timestamp(clock),
-    ...(needs.stands_in === true ? { stands_in: true } : {}),
   })
-  log.info({ url: server.url, version: VERSION, store: config.hub.store, home: home.root }, 'ready')
-  opened.config = watchText(home.config, () => takeInAnew(hub, needs.readConfig, log))
-  let stopped: Promise<void> | null = null
-  return {
-    ...{ url: server.url, hub, ids, operator_token: secrets.operator_token },
-    call: needs.extend === undefined ? callsHere(hub, config.tenant_id) : null,
-    stop: () => (stopped ??= closeAll(needs, opened)),
-  }
 }
 
 function openSpoolOf(home: Home, clock: Clock, ids: Ids, log: Log): Spool {
-  const onRefused = (notice: object) =>
-    log.warn(notice, 'something that was left behind cannot be taken in and is set aside')
+  const onRefused = (notice: object) => log.warn(notice, 'spooled line or file quarantined')
   return openSpool({ directory: home.spool, clock, ids, onRefused })
 }
 
-/** Rejects with what failed first; the rest is closed all the same, and the home given back. */
+/** Closes everything, also after an error, and releases the home. Rejects with the first error. */
 function closeAll(
   { logs: { log } }: CompositionNeeds,
   { lock, stores, hub, server, embedder, programs, config, pid }: Opened,
 ): Promise<void> {
   const stop = async (running: HubServer) => {
     const { cut_off } = await running.stop()
-    if (cut_off) log.warn({}, 'requests that still ran after the grace were cut off')
+    if (cut_off) log.warn({}, 'requests still running after the grace period were cut off')
   }
-  return closeEach([
+  return closeInOrder([
     () => config?.close(),
     () => (server === null ? hub?.close() : stop(server)),
     () => programs?.close(),
@@ -233,7 +275,7 @@ function closeAll(
   ])
 }
 
-/** Where none is configured: the one it had before, else the usual one, else any. */
+/** Ports to try if none is configured: the port of the previous run, then the default port, then any free one. */
 function portsOf(home: Home, configured: number | undefined): [number, ...number[]] {
   if (configured !== undefined) return [configured]
   const before = Number(readText(home.hub_port) ?? Number.NaN)
@@ -241,18 +283,18 @@ function portsOf(home: Home, configured: number | undefined): [number, ...number
   return Number.isInteger(before) && before > 0 && before <= 65_535 ? [before, ...usual] : [HUB_PORT, 0]
 }
 
-/** So that a client which was given the address finds the next hub of this home there, too. */
+/** Records the port, so that clients which know this address reach the next hub of this home there. */
 function keepPort({ hub_port }: Home, port: number, log: Log): void {
-  if (port === HUB_PORT) return fs.rmSync(hub_port, { force: true })
-  log.warn({ port, holder: portHolder(HUB_PORT) }, `port ${HUB_PORT} is taken; listening on another`)
-  replaceFile(hub_port, `${port}\n`)
+  if (port === HUB_PORT) return fs.rmSync(hub_port, { recursive: true, force: true })
+  log.warn({ port, holder: portHolder(HUB_PORT) }, `port ${HUB_PORT} is in use; listening on another`)
+  replaceEntry(hub_port, `${port}\n`)
 }
 
 function listenSettings(home: Home, config: Config) {
   const { host, tls_cert, tls_key, behind_proxy, url } = config.hub
   if ((tls_cert === undefined) !== (tls_key === undefined)) {
     throw new TurnbellError('config_invalid', {
-      detail: 'hub.tls_cert and hub.tls_key belong together; only one of them was given',
+      detail: 'hub.tls_cert and hub.tls_key must be set together; only one of them is set',
     })
   }
   const tls =
@@ -274,12 +316,31 @@ function readPem(key: string, file: string): string {
   }
 }
 
-function writePid({ hub_pid }: Home, pid: HubPid): { remove(): void } {
+/** Returns whether an address file names another living process. A dead one comes from a restored backup. */
+function isOfAnotherHub(text: string | null): boolean {
+  const { pid, started } = (parseJsonOrNull(text) ?? {}) as { pid?: unknown; started?: unknown }
+  if (typeof pid !== 'number' || pid === process.pid) return false
+  return programAlive(pid, typeof started === 'string' ? started : null)
+}
+
+function writePid({ hub_pid }: Home, pid: HubPid): { remake(): void; remove(): void } {
   const text = `${JSON.stringify(pid)}\n`
-  replaceFile(hub_pid, text)
+  replaceEntry(hub_pid, text)
+  // Clients cannot find this hub without the file. If it names another living process, that hub has the home now.
+  const keep = (found: string | null) => {
+    if (found === text || isOfAnotherHub(found)) return
+    try {
+      replaceEntry(hub_pid, text)
+    } catch {
+      // The directory is gone, or read-only.
+    }
+  }
+  const kept = watchFile(hub_pid, keep)
   return {
-    /** Not that of a hub which has taken the home meanwhile. */
+    remake: () => keep(readText(hub_pid)),
+    /** Keeps the file of another hub that has taken the home. */
     remove() {
+      kept.close()
       if (readText(hub_pid) === text) fs.rmSync(hub_pid, { force: true })
     },
   }

@@ -1,18 +1,17 @@
 /**
- * Personas that the configuration of this machine declares exist from the hub's start on: they may be
- * sent to before anybody has joined for them.
+ * Adds the personas that the configuration declares when the hub starts, so that signals can be sent to them before an
+ * agent or daemon joins.
  */
 import type { Config } from '../contracts/config.ts'
-import { TurnbellError } from '../contracts/errors.ts'
+import { TurnbellError } from '../contracts/errors/errors.ts'
 import type { PersonaRegistry } from '../modules/registry/personas.ts'
 import type { Log } from '../ports/log.ts'
 
 /**
- * A wrapped one stays wrapped: only a person brings it back. A removed one that stands there again was
- * added while no hub ran, because removing it took its entry out. One that cannot be taken in is
- * reported, never fatal.
+ * A wrapped persona stays wrapped; only a person restores it. A removed persona is added again, because removal also
+ * deletes the entry: it was declared again while no hub was running. A failure is logged and does not stop the hub.
  */
-export async function takeInConfigured(
+export async function addConfiguredPersonas(
   personas: Pick<PersonaRegistry, 'add' | 'get'>,
   configured: Config['personas'],
   log: Log,
@@ -23,7 +22,7 @@ export async function takeInConfigured(
       await personas.add({ identity, surface, project })
     } catch (err) {
       if (!(err instanceof TurnbellError)) throw err
-      log.warn({ err, identity }, 'a configured persona could not be taken in')
+      log.warn({ err, identity }, 'configured persona not added')
     }
   }
 }

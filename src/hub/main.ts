@@ -1,27 +1,29 @@
 /** Composition root of the hub: flags, environment and files in, a running hub out. */
 import type { Writable } from 'node:stream'
 import { parseArgs } from 'node:util'
-import { TurnbellError } from '../contracts/errors.ts'
+import v8 from 'node:v8'
+import { TurnbellError } from '../contracts/errors/errors.ts'
 import type { ConfigInput } from '../contracts/config.ts'
-import { EXIT, exitCodeOf } from '../contracts/exit-codes.ts'
+import { EXIT, exitCodeOf } from '../contracts/errors/exit-codes.ts'
 import type { Identity } from '../contracts/ids.ts'
 import { FACADES } from '../facades/all.ts'
 import { openStores } from '../storage/open.ts'
-import { loadFromCheckout } from '../system/checkout.ts'
+import { loadFromCheckout } from '../system/git/checkout.ts'
 import { systemClock as clock } from '../system/clock.ts'
-import { loadConfig } from '../system/config.ts'
-import { prepareHome, resolveHome } from '../system/home.ts'
-import { takeStdout } from '../system/own-stdout.ts'
-import { returnIdleMemory } from '../system/idle-memory.ts'
-import { newInstance, printProblem } from '../system/problem-output.ts'
+import { loadConfig } from '../system/config/config.ts'
+import { prepareHome, resolveHome } from '../system/config/home.ts'
+import { protocolStdout } from '../system/process/protocol-stdout.ts'
+import { returnIdleMemory } from '../system/process/idle-memory.ts'
+import { newInstance, printProblem } from '../system/process/problem-output.ts'
 import { VERSION } from '../system/version.ts'
 import type { McpExtend } from '../transports/mcp/extension.ts'
-import { openHubLogs, type HubLogs } from './logs.ts'
-import { startRenewed, type RenewedHub } from './renewal.ts'
+import { openHubLogs, type HubLogs } from './observability/logs.ts'
+import { startRecoverableHub, type RecoverableHub } from './restart-on-recovery.ts'
 import { serveOverStdio, stdioPersona } from './stdio.ts'
-import { TERMINATION_SIGNALS } from '../system/termination.ts'
+import { TERMINATION_SIGNALS } from '../system/process/termination-signals.ts'
 
-export { standIn } from './stand-in.ts'
+export { startEmbeddedHub } from './embedded/embedded-hub.ts'
+export { inspectStore } from '../storage/file/journal/inspect.ts'
 
 const FLAGS = {
   host: { type: 'string' },
@@ -37,7 +39,7 @@ const FLAGS = {
   home: { type: 'string' },
   json: { type: 'boolean' },
   help: { type: 'boolean', short: 'h' },
-  // The plain flag form of older set-ups: the hub always serves events and writes its pid and log.
+  // Accepted for compatibility and ignored: the hub always serves events and writes its pid and log.
   daemon: { type: 'boolean' },
   sse: { type: 'boolean' },
 } as const
@@ -45,26 +47,26 @@ const FLAGS = {
 const HELP = `usage: turnbell hub [options]
 
   --host HOST          address to listen on (127.0.0.1)
-  --port PORT          port to listen on (4888, or another where that is taken);
+  --port PORT          port to listen on (4888, or another if that is in use);
                        0 picks one
   --store URI          file: (default), file:/DIR, memory:
   --tls-cert FILE      certificate, PEM
   --tls-key FILE       private key, PEM
-  --behind-proxy       a proxy in front ends TLS; allows an open address without it
-  --repair             set damaged journal lines aside instead of refusing to start
-  --stdio              speak MCP on stdin and stdout as well, for --persona NAME (or
-                       TURNBELL_PERSONA); the ready line then goes to stderr, and the
-                       hub stops when stdin ends
-  --create             with --stdio: make the persona where there is none
+  --behind-proxy       a reverse proxy terminates TLS; allows a public address
+  --repair             quarantine damaged journal lines instead of refusing to start
+  --stdio              also serve MCP on stdin and stdout, for --persona NAME (or
+                       TURNBELL_PERSONA); the ready line is then printed on stderr,
+                       and the hub stops when stdin ends
+  --create             with --stdio: create the persona if it does not exist
   --home DIR           instead of TURNBELL_HOME or ~/.turnbell
-  --json               the ready line, or a refusal, as an object on stdout
+  --json               print the ready line, or an error, as JSON on stdout
 
-Runs in the foreground and prints \`turnbell hub ready http://HOST:PORT\` once it takes calls.
+Runs in the foreground and prints \`turnbell hub ready http://HOST:PORT\` once it accepts calls.
 `
 
 type Flags = ReturnType<typeof parseFlags>
 
-/** `open` is another than the product's only in benchmarks. */
+/** `open` is replaced only in benchmarks. */
 export async function main(argv: string[], open = openStores): Promise<void> {
   let json = argv.includes('--json')
   const instance = newInstance()
@@ -84,18 +86,20 @@ async function run(flags: Flags, open: typeof openStores, instance: string): Pro
   const readConfig = () => loadConfig(home.config, process.env, configOf(flags))
   const config = readConfig()
   const persona = flags.stdio === true ? stdioPersona(flags.persona ?? process.env['TURNBELL_PERSONA']) : null
-  // Before a plugin is loaded, which may print.
+  // Before a plugin is loaded, because it may print.
   const over: Over =
     persona === null
       ? { persona, json: flags.json === true }
-      : { persona, create: flags.create === true, home: home.root, output: takeStdout() }
+      : { persona, create: flags.create === true, home: home.root, output: protocolStdout() }
+  // V8 would let the heap grow to four times its live size before a full collection.
+  v8.setFlagsFromString('--heap-growing-percent=50')
   prepareHome(home)
   const logs = openHubLogs(home, config.log.level, clock)
   const leaving = leaver(logs)
-  whenThingsBreak(logs, config.plugins)
+  exitOnUncaughtException(logs, config.plugins)
   for (const os_signal of TERMINATION_SIGNALS) process.on(os_signal, () => leaving.leave(EXIT.done))
   try {
-    const hub = await startRenewed({
+    const hub = await startRecoverableHub({
       ...{ home, config, readConfig, logs, clock, open, facades: FACADES },
       ...{ env: process.env, repair: flags.repair === true, leaving: leaving.signal },
       extend: await conformanceFixtures(logs),
@@ -105,21 +109,21 @@ async function run(flags: Flags, open: typeof openStores, instance: string): Pro
     leaving.started(hub)
     returnIdleMemory()
   } catch (error) {
-    const told_to_leave = leaving.signal.aborted && error === leaving.signal.reason
-    // Not louder: the hub shows warnings on stderr, where the problem itself will stand.
-    logs.log.info(told_to_leave ? {} : { err: error, instance }, 'the hub does not start')
+    const is_leaving = leaving.signal.aborted && error === leaving.signal.reason
+    // At level info, because warnings are shown on stderr, where the problem itself is printed.
+    logs.log.info(is_leaving ? {} : { err: error, instance }, 'the hub does not start')
     logs.close()
-    if (!told_to_leave) throw error
+    if (!is_leaving) throw error
   }
 }
 
-/** Where it says that it is ready, and whether it speaks MCP with one client as well. */
+/** Where the ready line is printed, and whether MCP is served on stdio. */
 type Over =
   | { persona: null; json: boolean }
   | { persona: Identity; create: boolean; home: string; output: Writable }
 
 function announce(
-  { url, ids, operator_token, current }: RenewedHub,
+  { url, ids, operator_token, current }: RecoverableHub,
   over: Over,
   { log }: HubLogs,
   { leave }: Leaver,
@@ -145,40 +149,41 @@ function announce(
   })
 }
 
-/** What the official conformance suite looks for on a hub, in a checkout that is told to offer it. */
+/** Loads the methods that the official conformance suite expects, in a checkout with TURNBELL_CONFORMANCE=1. */
 async function conformanceFixtures({ log }: HubLogs): Promise<McpExtend | undefined> {
   if (process.env['TURNBELL_CONFORMANCE'] !== '1') return undefined
   const fixtures = await loadFromCheckout('test/conformance/load.mjs', import.meta.url)
-  if (fixtures === null) log.warn({}, 'TURNBELL_CONFORMANCE is for checkouts; this one has no fixtures')
+  if (fixtures === null) log.warn({}, 'TURNBELL_CONFORMANCE ignored: no conformance fixtures found')
   return (fixtures as { extend: McpExtend } | null)?.extend
 }
 
-/** What a plugin throws when nobody waits for it has a stack that need not say whose it is. */
-function whenThingsBreak(logs: HubLogs, plugins: readonly string[]): void {
-  const suspects = plugins.length === 0 ? '' : `; it or one of its plugins threw it: ${plugins.join(', ')}`
-  // A bug: what was promised is on disk, and a supervisor starts us again.
+/** The stack of an uncaught exception need not show that a plugin threw it, so the message names all plugins. */
+function exitOnUncaughtException(logs: HubLogs, plugins: readonly string[]): void {
+  const suspects =
+    plugins.length === 0 ? '' : `; thrown by the hub or one of its plugins: ${plugins.join(', ')}`
+  // A bug. All acknowledged changes are on disk, and a supervisor restarts the process.
   process.on('uncaughtException', (err) => {
-    logs.log.error({ err }, `an uncaught exception ends the hub${suspects}`)
+    logs.log.error({ err }, `uncaught exception; exiting${suspects}`)
     logs.flush()
     process.exit(EXIT.failed)
   })
-  // Whoever read our output may be gone; the hub serves others, too.
+  // The reader of the output may be gone; the hub continues for its other clients.
   for (const stream of [process.stdout, process.stderr]) stream.on('error', () => undefined)
 }
 
 interface Leaver {
   leave: (code: number) => void
-  /** Aborted with the first call of it. */
+  /** Aborted by the first call of `leave`. */
   signal: AbortSignal
-  started: (hub: RenewedHub) => void
+  started: (hub: RecoverableHub) => void
 }
 
-/** Stops everything and ends the process, once. Asked while the hub still starts, it waits for that, or for its giving up. */
+/** Stops everything and exits, once. During a start, it waits until the start has succeeded or failed. */
 function leaver(logs: HubLogs): Leaver {
-  let asked: number | null = null
-  let running: RenewedHub | null = null
+  let exit_code: number | null = null
+  let running: RecoverableHub | null = null
   const leaving = new AbortController()
-  const go = (code: number, hub: RenewedHub) => {
+  const go = (code: number, hub: RecoverableHub) => {
     logs.log.info({}, 'stopping')
     hub.stop().then(
       () => {
@@ -186,7 +191,7 @@ function leaver(logs: HubLogs): Leaver {
         process.exit(code)
       },
       (err: unknown) => {
-        logs.log.error({ err }, 'the hub did not stop cleanly')
+        logs.log.error({ err }, 'hub did not stop cleanly')
         logs.flush()
         process.exit(EXIT.failed)
       },
@@ -195,14 +200,14 @@ function leaver(logs: HubLogs): Leaver {
   return {
     signal: leaving.signal,
     leave(code) {
-      if (asked !== null) return
-      asked = code
+      if (exit_code !== null) return
+      exit_code = code
       leaving.abort()
       if (running !== null) go(code, running)
     },
     started(hub) {
       running = hub
-      if (asked !== null) go(asked, hub)
+      if (exit_code !== null) go(exit_code, hub)
     },
   }
 }

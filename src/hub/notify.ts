@@ -1,14 +1,14 @@
 /**
- * Tells the person that something arrived: runs `notify.command` for each signal to `operator`, with a notice as JSON on
- * its stdin. Nothing waits for it: a program that fails, hangs or is missing is only logged.
+ * Notifies the person of new signals: runs `notify.command` for each signal to `operator`, with a notice as JSON on its
+ * stdin. A program that fails, hangs or is missing is logged and has no other effect.
  */
 import type { NotifySettings } from '../contracts/config.ts'
 import type { Identity, SignalId } from '../contracts/ids.ts'
-import { LIMITS } from '../contracts/limits.ts'
+import { LIMITS } from '../contracts/limits/limits.ts'
 import type { Log } from '../ports/log.ts'
-import type { Programs } from '../ports/programs.ts'
+import type { StepRunner } from '../ports/step-runner.ts'
 
-/** It never contains what the signal says: `turnbell inbox` shows that. */
+/** Contains no signal content; `turnbell inbox` shows that. */
 export interface Notice {
   signal_id: SignalId
   from: Identity
@@ -21,11 +21,11 @@ export interface Notifier {
   notice(notice: Notice): void
 }
 
-/** One program at a time; what comes faster than it ends waits, and is dropped beyond `notices_waiting_max`. */
+/** Runs one program at a time. Further notices are queued, up to `notices_waiting_max`, and dropped beyond that. */
 export function createNotifier(needs: {
   settings: NotifySettings
-  programs: Pick<Programs, 'run'>
-  /** Directory it runs in. */
+  programs: Pick<StepRunner, 'run'>
+  /** Working directory of the program. */
   root: string
   log: Log
 }): Notifier {
@@ -53,7 +53,7 @@ export function createNotifier(needs: {
       await runOne(argv, next).catch((err: unknown) => log.warn({ err, signal_id }, 'notify.command failed'))
     }
     running = false
-    if (dropped > 0) log.warn({ dropped }, 'notices dropped: notify.command is slower than they come')
+    if (dropped > 0) log.warn({ dropped }, 'notices dropped, because notify.command is too slow')
     dropped = 0
   }
 

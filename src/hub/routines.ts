@@ -1,69 +1,66 @@
-/** Routines as this hub has them: the built-in steps, on the leash that the configuration gives them. */
+/** Routines of this hub: built-in steps and those of plugins, within the configured sandbox policy. */
 import type { Config } from '../contracts/config.ts'
-import type { RecordKind } from '../contracts/records.ts'
-import { projectRoot, type ScopeNeeds } from '../modules/registry/scope.ts'
+import type { RecordKind } from '../contracts/memory/records.ts'
+import { projectRoot, type ScopeDeps } from '../modules/registry/scope.ts'
 import { createReports } from '../modules/routines/reports.ts'
 import {
   createRoutines,
   type RoutineModule,
-  type RoutineNeeds,
+  type RoutineDeps,
   type RoutineSettings,
 } from '../modules/routines/service.ts'
 import { createStepTypes, type StepType } from '../modules/routines/step-type.ts'
 import { builtInSteps } from '../modules/routines/steps/built-in.ts'
 import { createWorkflow, type WorkflowService } from '../modules/routines/workflow.ts'
 import type { Log } from '../ports/log.ts'
-import type { Patterns } from '../ports/patterns.ts'
+import type { RegexMatcher } from '../ports/regex-matcher.ts'
 import type { RecordStore } from '../ports/record-store.ts'
 
-/** What steps can reach beyond the hub, before the leash is looked at. */
-export type Outside = Pick<RoutineNeeds, 'programs' | 'web' | 'variable'> & { patterns: Patterns }
+/** Access of steps to programs, web and environment, before the sandbox policy restricts it. */
+export type Outside = Pick<RoutineDeps, 'programs' | 'web' | 'variable'> & { patterns: RegexMatcher }
 
-export function routineSettingsOf({ routines, leash, workflow }: Config): RoutineSettings {
-  return { routines, leash, workflow }
+export function routineSettingsOf({ routines, sandbox, workflow }: Config): RoutineSettings {
+  return { routines, sandbox, workflow }
 }
 
 const NOTHING: RoutineSettings = {
   routines: {},
-  leash: { exec: [], network: [], env: [] },
+  sandbox: { exec: [], network: [], env: [] },
   workflow: { preflight: [], ship: [] },
 }
 
 export function openRoutines(
-  needs: Pick<RoutineNeeds, 'clock' | 'ids' | 'log'> &
-    ScopeNeeds & {
+  deps: Pick<RoutineDeps, 'clock' | 'ids' | 'log'> &
+    ScopeDeps & {
       outside: Outside
       settings?: RoutineSettings | undefined
-      /** Types of steps beside the built-in ones. */
+      /** Step types in addition to the built-in ones. */
       steps?: readonly StepType[] | undefined
-      /** Records that are looked at. */
+      /** Record kinds that the workflow reads. */
       kinds: readonly RecordKind[]
-      /** Where reports are kept. */
-      home: RecordStore
+      /** Store of the reports. */
+      hub_records: RecordStore
     },
 ): { routines: RoutineModule; workflow: WorkflowService } {
-  const { outside, settings = NOTHING, home, clock, ids, log } = needs
+  const { outside, settings = NOTHING, hub_records, clock, ids, log } = deps
   const routines = createRoutines({
     ...{ ...outside, settings, clock, ids, log },
-    types: createStepTypes(builtInSteps({ ...outside, clock }), needs.steps),
-    reports: createReports({ records: home, ids, log }),
-    rootOf: (call) => projectRoot(needs, call),
+    types: createStepTypes(builtInSteps({ ...outside, clock }), deps.steps),
+    reports: createReports({ records: hub_records, ids, log }),
+    rootOf: (call) => projectRoot(deps, call),
   })
-  return { routines, workflow: createWorkflow(routines, needs.kinds) }
+  return { routines, workflow: createWorkflow(routines, deps.kinds) }
 }
 
-/** Says which configured steps nothing here can do. They fail softly, each time. */
+/** Warns about configured steps of unknown types. Such a step fails at every run without stopping its routine. */
 export function warnOfUnknownSteps(
   routines: Pick<RoutineModule, 'settings' | 'steps'>,
   log: Pick<Log, 'warn'>,
 ): void {
   const known = routines.steps().map(({ name }) => name)
   for (const [name, { steps }] of Object.entries(routines.settings().routines)) {
-    const strange = [...new Set(steps.map(({ step }) => step))].filter((step) => !known.includes(step))
-    if (strange.length === 0) continue
-    log.warn(
-      { key: `routines.${name}`, detail: strange.join(', ') },
-      'a routine has steps of an unknown type',
-    )
+    const unknown = [...new Set(steps.map(({ step }) => step))].filter((step) => !known.includes(step))
+    if (unknown.length === 0) continue
+    log.warn({ key: `routines.${name}`, detail: unknown.join(', ') }, 'routine has steps of an unknown type')
   }
 }

@@ -1,15 +1,12 @@
-/**
- * The hub's one port: fastify, `/mcp` and the WebSocket upgrade on a single server, and the order in
- * which all of it stops.
- */
+/** The hub's port: fastify, `/mcp` and the WebSocket upgrade on one server, and their shutdown order. */
 import http from 'node:http'
 import https from 'node:https'
 import os from 'node:os'
 import type { AddressInfo } from 'node:net'
 import type { Duplex } from 'node:stream'
-import { toProblem, TurnbellError } from '../contracts/errors.ts'
-import { LIMITS } from '../contracts/limits.ts'
-import { projectMcp } from '../kernel/project-mcp.ts'
+import { toProblem, TurnbellError } from '../contracts/errors/errors.ts'
+import { LIMITS } from '../contracts/limits/limits.ts'
+import { projectMcp } from '../kernel/projections/project-mcp.ts'
 import type { Clock } from '../ports/clock.ts'
 import { checkOrigin, tokenOf } from '../transports/http/guard.ts'
 import { createHttpTransport, type RawRoute } from '../transports/http/server.ts'
@@ -19,25 +16,25 @@ import { refuseBounds } from '../transports/narrowing.ts'
 import type { Hub } from './hub.ts'
 
 const BOUNDS_OF_FRAMES =
-  'Leave it out: on /ws each `call` frame sets its own bounds, as `narrowing: {facets, facades, intents, read_only}`.'
+  'Remove it: on /ws each `call` frame sets its own bounds, as `narrowing: {facets, facades, intents, read_only}`.'
 
 export interface ListenSettings {
   host: string
-  /** 0 picks one. */
+  /** 0 picks a free port. */
   port: number
-  /** Tried in this order where the port is taken. */
+  /** Tried in this order if the port is in use. */
   other_ports?: readonly number[] | undefined
-  /** Who listens on a port, for people; null where that is unknown. */
+  /** Returns a description of the process that listens on a port; null if unknown. */
   holder?: (port: number) => string | null
   /** PEM texts; without them the hub speaks plain HTTP. */
   tls?: { cert: string; key: string } | undefined
-  /** A proxy in front ends TLS and checks who comes in. */
+  /** A reverse proxy terminates TLS and controls access. */
   behind_proxy: boolean
-  /** Where clients find the hub, when that is another address than the one it listens on. */
+  /** Public address of the hub, if it differs from the address it listens on. */
   url?: string | undefined
-  /** Routes besides the hub's own. */
+  /** Routes in addition to the hub's own. */
   raw?: readonly RawRoute[]
-  /** What MCP offers beside the kernel's own. */
+  /** MCP methods in addition to those of the kernel. */
   extend?: McpExtend | undefined
 }
 
@@ -45,22 +42,22 @@ export interface HubServer {
   /** `http://HOST:PORT` as clients on this machine reach it. */
   url: string
   /**
-   * Lets what runs come to its end, `close_grace_ms` at most, then ends every link and socket. Calling
-   * it twice is one stop.
+   * Waits for running work, at most `close_grace_ms`, then closes every link and socket. Idempotent. `cut_off` is true if
+   * work was still running.
    */
   stop(): Promise<{ cut_off: boolean }>
 }
 
-/** Filled by `listen`; asked by the hub's doors at every request. */
+/** Filled by `listen`; read by the transports at every request. */
 export interface OwnHosts {
   list: readonly string[]
 }
 
 /**
- * Starts the hub, then opens its port: a drain before the start had taken back old leases would be taken
- * back with them.
+ * Starts the hub, then opens its port. Otherwise the start, which releases all old leases, would also release the lease of
+ * a new drain.
  *
- * @throws `config_invalid` for an open address without protection, `bind_failed` when it is taken.
+ * @throws `config_invalid` for a public address without TLS or proxy, `bind_failed` if the port is in use.
  */
 export async function listen(
   hub: Hub,
@@ -70,14 +67,14 @@ export async function listen(
   clock: Clock,
 ): Promise<HubServer> {
   refuseOpenAddress(settings)
-  const { doors, kernel, connections } = hub
+  const { api, kernel, connections } = hub
   const server = createServer(settings)
-  // A client that trickles its headers or body must not hold a socket for minutes.
+  // Otherwise a client that sends its headers or body slowly would hold a socket for minutes.
   server.requestTimeout = LIMITS.http_request_ms
   server.headersTimeout = LIMITS.http_request_ms
   const projection = projectMcp(kernel)
-  const mcp = await createMcpHttp({ kernel, projection, doors, version, extend: settings.extend })
-  const app = createHttpTransport({ kernel, doors, version, raw: [mcp, ...(settings.raw ?? [])] })
+  const mcp = await createMcpHttp({ kernel, projection, api, version, extend: settings.extend })
+  const app = createHttpTransport({ kernel, api, version, raw: [mcp, ...(settings.raw ?? [])] })
   await app.start(server)
 
   server.on('upgrade', (request: http.IncomingMessage, socket: Duplex, head: Buffer) => {
@@ -86,16 +83,16 @@ export async function listen(
       if (pathOf(request.url) !== '/ws') {
         throw new TurnbellError('route_unknown', {
           detail: 'Only /ws can be upgraded.',
-          // Node hands over whatever offers an upgrade, and nothing else can answer it then.
-          hint: 'Leave `Upgrade` out: every other path is plain HTTP/1.1, and nothing on it is upgraded to HTTP/2.',
+          // Node passes every request with an `Upgrade` header here, so only this handler can answer it.
+          hint: 'Remove the `Upgrade` header: every other path is plain HTTP/1.1 without an upgrade to HTTP/2.',
         })
       }
-      checkOrigin(request.headers, doors.ownHosts())
+      checkOrigin(request.headers, api.ownHosts())
       refuseBounds(request, BOUNDS_OF_FRAMES)
       connections.accept(request, socket, head, tokenOf(request.headers, request.url))
-      if (socket.writableEnded) letGo(socket)
+      if (socket.writableEnded) destroyWhenWritten(socket)
     } catch (error) {
-      refuseUpgrade(socket, error, doors.ids.next())
+      refuseUpgrade(socket, error, api.ids.next())
     }
   })
 
@@ -104,21 +101,21 @@ export async function listen(
     await hub.start()
     port = await bind(server, settings)
   } catch (error) {
-    // Its timers would keep the process alive.
+    // Otherwise its timers would keep the process alive.
     await app.stop()
     throw error
   }
-  // One connection that could not be taken must not end the hub.
-  server.on('error', (error) => doors.log.error({ err: error }, 'the port could not take a connection'))
+  // A connection that cannot be accepted must not end the hub.
+  server.on('error', (error) => api.log.error({ err: error }, 'connection not accepted'))
   own.list = ownHosts(settings, port)
   const scheme = settings.tls ? 'https' : 'http'
   let stopped: Promise<{ cut_off: boolean }> | null = null
 
   const stop = async () => {
     hub.stopping()
-    // No new connections; those that are there may finish what runs on them.
+    // Stops accepting connections; requests on open ones may finish.
     server.close()
-    const cut_off = await finished([app.stop(), settled(hub.underway)], clock)
+    const cut_off = await isCutOff([app.stop(), settled(hub.underway)], clock)
     await hub.close()
     server.closeAllConnections()
     return { cut_off }
@@ -135,7 +132,7 @@ function createServer({ tls }: ListenSettings): http.Server {
     return https.createServer(tls)
   } catch (cause) {
     throw new TurnbellError('config_invalid', {
-      detail: `hub.tls_cert or hub.tls_key is no usable PEM file: ${String(cause)}`,
+      detail: `hub.tls_cert or hub.tls_key is not a usable PEM file: ${String(cause)}`,
       cause,
     })
   }
@@ -144,8 +141,8 @@ function createServer({ tls }: ListenSettings): http.Server {
 function refuseOpenAddress({ host, tls, behind_proxy }: ListenSettings): void {
   if (isLoopback(host) || tls !== undefined || behind_proxy) return
   throw new TurnbellError('config_invalid', {
-    detail: `hub.host: ${host} can be reached from other machines, and the hub would speak to them without TLS`,
-    hint: 'Give --tls-cert and --tls-key, or --behind-proxy if a proxy in front ends TLS.',
+    detail: `hub.host: ${host} is reachable from other machines, and TLS is not configured`,
+    hint: 'Set --tls-cert and --tls-key, or --behind-proxy if a reverse proxy terminates TLS.',
   })
 }
 
@@ -155,7 +152,7 @@ function isLoopback(host: string): boolean {
 
 type Ports = Pick<ListenSettings, 'host' | 'port' | 'other_ports' | 'holder'>
 
-/** The first of the ports that nobody listens on. */
+/** Binds the first port that is not in use. */
 async function bind(
   server: http.Server,
   { host, port, other_ports = [], holder = () => null }: Ports,
@@ -169,7 +166,7 @@ async function bind(
     if (next !== undefined) return bind(server, { host, port: next, other_ports: rest, holder })
     const by = holder(port)
     throw new TurnbellError('bind_failed', {
-      detail: `${host}:${port} is taken${by === null ? '' : ` by ${by}`}`,
+      detail: `${host}:${port} is in use${by === null ? '' : ` by ${by}`}`,
       hint: 'Stop that process, or choose another port: --port, hub.port in the configuration, or 0 for any.',
       cause: error,
     })
@@ -191,16 +188,16 @@ async function bindTo(server: http.Server, host: string, port: number): Promise<
   return (server.address() as AddressInfo).port
 }
 
-/** Every name under which a request may call this hub; see `checkOrigin`. */
+/** Returns every `host:port` that a request to this hub may name; see `checkOrigin`. */
 function ownHosts({ host, url, behind_proxy }: ListenSettings, port: number): string[] {
   const names = isLoopback(host)
     ? ['127.0.0.1', 'localhost', '::1', host]
     : [os.hostname(), 'localhost', '127.0.0.1', '::1', ...(isAny(host) ? everyAddress() : [host])]
   const listed = names.map((name) => `${inUrl(name.toLowerCase())}:${port}`)
   if (url !== undefined) {
-    const { hostname, port: told, protocol } = new URL(url)
-    listed.push(`${hostname}:${told === '' ? (protocol === 'https:' ? 443 : 80) : told}`)
-    // A proxy may hand on its own port or leave it out.
+    const { hostname, port: public_port, protocol } = new URL(url)
+    listed.push(`${hostname}:${public_port === '' ? (protocol === 'https:' ? 443 : 80) : public_port}`)
+    // A proxy may send its own port or none.
     if (behind_proxy) listed.push(`${hostname}:80`, `${hostname}:443`)
   }
   return [...new Set(listed)]
@@ -214,7 +211,7 @@ function isAny(host: string): boolean {
   return host === '0.0.0.0' || host === '::'
 }
 
-/** An address that means all of them is no address to call. */
+/** Returns a loopback address in place of a wildcard address, which clients cannot connect to. */
 function reachable(host: string): string {
   if (host === '0.0.0.0') return '127.0.0.1'
   return host === '::' ? '::1' : host
@@ -235,17 +232,17 @@ function refuseUpgrade(socket: Duplex, error: unknown, instance: string): void {
     `HTTP/1.1 ${problem.status} ${http.STATUS_CODES[problem.status] ?? 'Refused'}\r\n` +
       `Connection: close\r\nContent-Type: application/problem+json\r\nContent-Length: ${Buffer.byteLength(body)}\r\n\r\n${body}`,
   )
-  letGo(socket)
+  destroyWhenWritten(socket)
 }
 
-/** What was refused is not waited for: a client that never ends its side would keep the socket for good. */
-function letGo(socket: Duplex): void {
+/** Destroys a rejected socket once its answer is written, because a client may never close its side. */
+function destroyWhenWritten(socket: Duplex): void {
   if (socket.writableFinished) socket.destroy()
   else socket.once('finish', () => socket.destroy())
 }
 
-/** True when the grace ran out first. */
-async function finished(running: Promise<unknown>[], clock: Clock): Promise<boolean> {
+/** Returns true if the grace period ended first. */
+async function isCutOff(running: Promise<unknown>[], clock: Clock): Promise<boolean> {
   return new Promise((resolve) => {
     const grace = clock.after(LIMITS.close_grace_ms, () => resolve(true))
     void Promise.allSettled(running).then(() => {
@@ -255,7 +252,7 @@ async function finished(running: Promise<unknown>[], clock: Clock): Promise<bool
   })
 }
 
-/** Also for calls that begin while the others are waited for: a client may not have read of the stop yet. */
+/** Includes calls that start during the wait, because a client may not have read the stop announcement yet. */
 async function settled(underway: ReadonlySet<Promise<unknown>>): Promise<void> {
   while (underway.size > 0) await Promise.allSettled([...underway])
 }

@@ -1,26 +1,26 @@
 /** `turnbell hub --stdio`: the hub itself serves one MCP client on stdin and stdout. */
 import type { Readable, Writable } from 'node:stream'
-import { TurnbellError } from '../contracts/errors.ts'
+import { TurnbellError } from '../contracts/errors/errors.ts'
 import { Identity } from '../contracts/ids.ts'
-import { LIMITS } from '../contracts/limits.ts'
+import { LIMITS } from '../contracts/limits/limits.ts'
 import type { Clock } from '../ports/clock.ts'
 import type { Log } from '../ports/log.ts'
 import type { Ids } from '../ports/random.ts'
-import { createBridge } from '../transports/bridge/bridge.ts'
-import type { CallHere } from '../transports/bridge/calls-here.ts'
-import { lastCheck, sayGoodbye } from '../transports/bridge/goodbye.ts'
-import { personaRefusal } from '../transports/bridge/persona-check.ts'
-import { stdioLines } from '../transports/bridge/stdio-lines.ts'
-import { createUpstream } from '../transports/bridge/upstream.ts'
-import { ownInstructions } from '../transports/bridge/own-instructions.ts'
+import { createBridge } from '../bridge/bridge.ts'
+import type { InProcessCall } from '../bridge/in-process-calls.ts'
+import { finalPersonaCheck, settleAndEndSession } from '../bridge/shutdown.ts'
+import { personaRefusal } from '../bridge/persona-check.ts'
+import { StdioLines } from '../bridge/stdio/stdio-lines.ts'
+import { createUpstream } from '../bridge/hub/upstream.ts'
+import { ownInstructions } from '../bridge/own-instructions.ts'
 
 export interface StdioOptions {
-  /** As it is now; null while it is put together anew. */
-  hub: () => { url: string; call: CallHere | null } | null
+  /** Returns the running hub; null during a restart. */
+  hub: () => { url: string; call: InProcessCall | null } | null
   persona: Identity
-  /** Makes the persona with its first call, where there is none. */
+  /** Creates the persona with its first call if it does not exist. */
   create: boolean
-  /** The root of the hub's home, for people. */
+  /** Root of the hub's home, for messages. */
   home: string
   /** The persona does not exist. */
   onRefused(refusal: TurnbellError): void
@@ -30,7 +30,7 @@ export interface StdioOptions {
   clock: Clock
   ids: Ids
   log: Log
-  /** The client has gone. */
+  /** The client has disconnected. */
   onClose(): void
 }
 
@@ -40,9 +40,9 @@ export function stdioPersona(name: string | undefined): Identity {
   throw new TurnbellError('usage_invalid', {
     detail:
       name === undefined
-        ? '--stdio: no persona is named.'
-        : `--stdio: ${JSON.stringify(name)} is no persona's name.`,
-    hint: 'Say for whom: `turnbell hub --stdio --persona NAME`, or set TURNBELL_PERSONA.',
+        ? '--stdio needs a persona.'
+        : `--stdio: ${JSON.stringify(name)} is not a valid persona name.`,
+    hint: 'Use `turnbell hub --stdio --persona NAME`, or set TURNBELL_PERSONA.',
   })
 }
 
@@ -56,13 +56,13 @@ export function serveOverStdio(options: StdioOptions): void {
       const { url } = hub() ?? {}
       if (url === undefined)
         throw new TurnbellError('hub_not_ready', {
-          detail: 'The hub of this process begins anew, and waits for its disk',
-          hint: 'Nothing was done. Call again in a while: it goes on by itself once the disk takes writes.',
+          detail: 'The hub of this process restarts once its disk is writable; nothing was changed.',
+          hint: 'Call again later.',
         })
       return url
     },
     operatorToken: () => operator_token,
-    here: () => hub()?.call ?? null,
+    inProcess: () => hub()?.call ?? null,
     ...(options.create
       ? {}
       : {
@@ -81,13 +81,13 @@ export function serveOverStdio(options: StdioOptions): void {
       ids,
       log,
     },
-    transport: stdioLines(streams.input, streams.output, {
+    transport: new StdioLines(streams.input, streams.output, {
       linger: { clock, within_ms: LIMITS.bridge_linger_ms },
     }),
-    onClose: () => void lastCheck(upstream, LIMITS.bridge_wait_ms).then(leave),
+    onClose: () => void finalPersonaCheck(upstream, LIMITS.bridge_wait_ms).then(leave),
   })
 
-  /** Another hub of this home may follow, and must find nothing held by a client that is gone. */
+  /** Ends the session first; otherwise the next hub of this home would find leases of a client that is gone. */
   function leave(): void {
     let left = false
     const go = () => {
@@ -95,7 +95,7 @@ export function serveOverStdio(options: StdioOptions): void {
       left = true
     }
     const late = clock.after(LIMITS.bridge_close_ms, go)
-    void sayGoodbye(bridge, upstream, clock).then(() => {
+    void settleAndEndSession(bridge, upstream, clock).then(() => {
       late.cancel()
       go()
     })

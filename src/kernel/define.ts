@@ -1,17 +1,18 @@
 /**
- * How a facade is written down: a declaration from which the MCP tool, the HTTP route, the WebSocket
- * call, the command line, the OpenAPI operation and the reference are derived.
+ * Declarations of facades. The MCP tool, the HTTP route, the WebSocket call, the command line, the OpenAPI operation and
+ * the reference are derived from them.
  */
 import type { z } from 'zod'
-import type { ErrorCode, Problem } from '../contracts/errors.ts'
+import type { ErrorCode, Problem } from '../contracts/errors/errors.ts'
 import type { HubEvent } from '../contracts/events.ts'
 import type { BatchAnswer, BatchRequest } from '../contracts/http.ts'
 import type { Json } from '../contracts/ids.ts'
-import type { RecordKind } from '../contracts/records.ts'
+import type { RecordKind } from '../contracts/memory/records.ts'
 import type { Caller } from '../contracts/token.ts'
 import type { Modules } from '../modules/modules.ts'
+import type { SentAnswer } from '../ports/sent-answer.ts'
 
-/** Where a call came from, as the caller told it. Handed to handlers unchanged; never a permission. */
+/** Origin of a call as given by the caller. It grants no permissions. */
 export interface DispatchContext {
   agent_id: string
   run_id: string | null
@@ -20,58 +21,56 @@ export interface DispatchContext {
   scope: string | null
 }
 
-/** What a handler sees: the modules, who calls, and how the answer fared. */
-export interface CallContext extends Modules {
+/** The second argument of every handler. */
+export interface CallContext {
+  modules: Modules
   caller: Caller
   context: DispatchContext
   kernel: KernelView
-  /**
-   * Settles once the transport knows whether the answer left this process completely. A drain's lease
-   * stands on `written` and is released on `broken`.
-   */
-  answered: Promise<'written' | 'broken'>
+  /** Delivery of the answer to this call, on which the lease of a drain depends. */
+  answer: SentAnswer
 }
 
-/** The kernel as one call sees it: as much of it as that call's caller was given. */
+/** The kernel as one call sees it: only actions and events that its caller may use. */
 export interface KernelView {
-  /** Actions that fit the words, best first; small misspellings are forgiven. */
+  /** Returns actions that match the words, best first; tolerates small misspellings. */
   search(query: string, limit: number): ActionLine[]
   /**
-   * What there is to know of an action, or which actions a facade has; of an action that works on any kind of
-   * record, also which there are, or what one of them holds. Throws what refuses it.
+   * Describes an action, or lists the actions of a facade. For an action that takes any kind of record, also lists the
+   * kinds, or describes one. Throws if the caller may not call it.
    */
   describe(name: string, kind?: string): { [key: string]: Json }
   /**
-   * Runs another action as a part of this call: same caller, same bounds, judged and logged like any other.
-   * What hands over is refused: it has to be its caller's own call.
+   * Runs another action as part of this call, with the same caller and bounds, checked and logged like any other.
+   * Actions with `hands_over` are refused, because they must be called directly.
    */
   call(facade: string, action: string | undefined, params: unknown): Promise<DispatchOutcome>
-  /** Judges a call as `call` would, up to its handler. Throws what refuses it. */
+  /** Checks a call as `call` does, without running its handler. Throws the refusal. */
   check(
     facade: string,
     action: string,
     params: unknown,
-  ): { /** Whether it could change anything, with these parameters. */ mutates: boolean }
-  /** Several calls at once, answered in their order. */
+  ): { /** Whether the call could change anything with these parameters. */ mutates: boolean }
+  /** Runs several calls; the answers are in the same order. */
   batch(calls: BatchRequest['calls']): Promise<BatchAnswer>
   /**
-   * As `call`, under any name, with arguments as `tools/call` takes them. What it answers is to be the whole
-   * answer of this call, so an action that delegates may call by it what hands over.
+   * As `call`, with any name and the arguments of `tools/call`. Its answer must be the whole answer of this call, so an
+   * action with `delegates` may call an action with `hands_over`.
    */
   invoke(name: string, args: unknown): Promise<DispatchOutcome>
-  /** What the event stream still has of what the caller may hear, newest first. */
+  /** Returns stored events that the caller may read, newest first. */
   events(wanted: EventsWanted): HubEvent[]
 }
 
 export interface EventsWanted {
   /** Exact types, or prefixes that end with `.`. */
   types?: readonly string[] | undefined
-  /** Part of what the event says, in upper or lower case. */
+  /** Text in the data of the event, ignoring case. */
   text?: string | undefined
   limit: number
 }
 
-/** An action in one line. */
+/** Summary of an action. */
 export interface ActionLine {
   /** As `tool_invoke` takes it: `signals_send`. */
   name: string
@@ -83,35 +82,35 @@ export type DispatchOutcome =
   | {
       ok: true
       result: Json
-      /** A name that was used is an old one. */
+      /** The deprecated name that was used. */
       deprecated?: Deprecated
-      /** What the caller wrote and what it was taken as. */
+      /** Input of the caller that was interpreted leniently. */
       note?: string
     }
   | { ok: false; problem: Problem }
 
-/** An old name, and the facade and action that it stands for. */
+/** A deprecated name, with its facade and action. */
 export interface Deprecated {
   name: string
   facade: string
   action: string
 }
 
-/** An action with the names it goes by. */
+/** A resolved action. */
 export interface Found {
   facade: Facade
-  /** The action's name in its facade. */
+  /** Name of the action in its facade. */
   name: string
   action: Action
-  /** The old name it was found under. */
+  /** The deprecated name by which it was found. */
   alias?: string
-  /** How a call under this name must be rewritten; undefined for today's names. */
+  /** Converts the parameters of a deprecated name; undefined for current names. */
   adapt?: Alias['params']
 }
 
 type AnySchema = z.ZodType
 
-/** An old name whose parameters were called otherwise; `params` turns them into today's. */
+/** A deprecated name with other parameters; `params` converts them to the current ones. */
 export interface Alias {
   name: string
   params: (old: Record<string, unknown>) => Record<string, unknown>
@@ -119,30 +118,30 @@ export interface Alias {
 
 export interface Action<I extends AnySchema = AnySchema, O extends AnySchema = AnySchema> {
   summary: string
-  /** True when a call can change anything; false makes it a GET route and a read-only tool. */
+  /** Whether a call can change anything. If false, it is also a GET route and a read-only tool. */
   mutates: boolean
   idempotent?: boolean
-  /** True when a call can take away what nobody can bring back. */
+  /** Whether a call can remove something irrecoverably. */
   destructive?: boolean
-  /** With these parameters it changes nothing after all: a peek, a dry run. */
+  /** Returns whether a call with these parameters changes nothing, such as a peek or a dry run. */
   harmless?(input: z.output<I>): boolean
-  /** Unless it is harmless, what it answers is answered once: it has to be the whole answer of its caller's call. */
+  /** Its result is delivered once, as by a drain, so it must be the whole answer of the outermost call, unless `harmless`. */
   hands_over?: true
-  /** It only runs other actions, and each of them is judged by itself: read-only bounds let it through. */
+  /** Only runs other actions, which are checked themselves, so read-only bounds allow it. */
   delegates?: true
-  /** Present as an MCP tool of its own, named `<facade>_<action>`, instead of an entry of the facade's enum. */
+  /** Listed as a separate MCP tool `<facade>_<action>` instead of an action of the facade's tool. */
   own_tool?: {
     description: string
     meta?: Record<string, unknown>
-    /** What a model is taken to mean that leaves out what programs say: its client shows it only so much of an answer. */
+    /** Adds defaults for models, whose clients truncate answers. */
     meant?: (params: Record<string, unknown>) => Record<string, unknown>
   }
-  /** Old names that resolve here for ever. Never listed. */
+  /** Deprecated names, which stay valid but are not listed. */
   aliases?: readonly (string | Alias)[]
   input: I
   output: O
   errors: readonly ErrorCode[]
-  /** Kinds that may call it; empty means only the operator. The operator always may. */
+  /** Kinds of callers besides the operator, who may call every action. */
   allow: readonly ('agent' | 'daemon' | 'observer')[]
   examples?: readonly z.input<I>[]
   handle(input: z.output<I>, context: CallContext): Promise<z.input<O>> | z.input<O>
@@ -152,37 +151,37 @@ export interface Facade {
   name: string
   summary: string
   /**
-   * What the tool list says to who may call every action, instead of the summary and a line for each: for
-   * a facade whose actions speak for themselves by their names.
+   * Description in the tool list for callers that may call every action, instead of the summary and a line for each
+   * action. For facades with self-explanatory action names.
    */
   overview?: string
   /** One line for the compact tier. */
   compact: string
   /**
-   * What an agent should do with it of its own accord; a line of the text that `turnbell connect` leaves for agents.
+   * When an agent should use the facade unprompted; a line of the instructions that `turnbell connect` writes.
    */
   agent_hint?: string
-  /** The group it is exposed with. Only `core` is, unless the configuration names others. */
+  /** Only facades of the facet `core` are exposed, unless the configuration names others. */
   facet: string
-  /** Part of the list that a client gets unasked, which stays small however much is loaded. */
+  /** Part of the default tool list, which stays small. */
   listed?: true
-  /** The actions that the smallest tier shows; without any the facade is no part of it. */
+  /** Actions in the smallest tier; without it the facade is not in that tier. */
   micro?: readonly string[]
-  /** Exists only where pro features are switched on. */
+  /** Available only with pro features. */
   pro?: true
-  /** Where its HTTP routes were before, and still are: `/dojo` for `/dojo/<action>`. Like an old name, for ever. */
+  /** Deprecated prefix of its HTTP routes, which is still served: `/dojo` for `/dojo/<action>`. */
   old_path?: string
-  /** Open in every facet: it reaches nothing that its caller may not call. */
+  /** Available in every facet, because it only gives access to actions that its caller may call. */
   everywhere?: true
-  /** The kinds of records that are its own; each belongs to one facade. */
+  /** The kinds of records that belong to this facade. */
   kinds?: readonly RecordKind[]
   actions: Record<string, Action>
 }
 
-/** Who may call what only looks, for `Action.allow`. */
+/** `Action.allow` of read-only actions. */
 export const READERS = ['agent', 'observer'] as const
 
-/** Only gives the literal its types. */
+/** Returns its argument; infers the types of the literal. */
 export function defineAction<I extends AnySchema, O extends AnySchema>(action: Action<I, O>): Action {
   return action
 }

@@ -1,14 +1,14 @@
-/** What a reader must know to call an action, shown one at a time instead of all of them in a list. */
+/** Descriptions of single actions, with everything a caller needs. */
 import * as z from 'zod'
 import type { ActionLine, Facade, Found } from './define.ts'
 import type { Registry } from './registry.ts'
 import { jsonSchema } from './schema.ts'
-import { ERRORS } from '../contracts/error-catalogue.ts'
-import { TurnbellError } from '../contracts/errors.ts'
+import { ERRORS } from '../contracts/errors/error-catalogue.ts'
+import { TurnbellError } from '../contracts/errors/errors.ts'
 import type { Json } from '../contracts/ids.ts'
-import { nearest } from '../contracts/names.ts'
-import { recordInput } from '../contracts/record-schemas.ts'
-import type { RecordKind } from '../contracts/records.ts'
+import { nearest } from '../contracts/text/names.ts'
+import { recordInput } from '../contracts/memory/record-schemas.ts'
+import type { RecordKind } from '../contracts/memory/records.ts'
 
 type Described = { [key: string]: Json }
 
@@ -38,13 +38,13 @@ export function describeAction(found: Found): Described {
   }
 }
 
-/** Whether an action works on records of whatever kind it is told. */
+/** Returns whether an action takes records of any kind. */
 export function takesAnyKind({ action }: Found): boolean {
   const { properties = {} } = jsonSchema(action.input, 'input') as { properties?: object }
   return 'kind' in properties
 }
 
-/** The kinds in a line each, or all of one. Throws `kind_unknown`, naming what there is. */
+/** Returns a line for each kind, or the description of one kind. Throws `kind_unknown` with the known kinds. */
 export function describeRecords(registry: Registry, found: Found, wanted: string | undefined): Described {
   const kinds = takesAnyKind(found) ? registry.kinds : []
   if (wanted === undefined) {
@@ -53,10 +53,10 @@ export function describeRecords(registry: Registry, found: Found, wanted: string
   const kind = kinds.find(({ name }) => name === wanted)
   if (kind !== undefined) return { record: describeKind(kind) }
   const names = kinds.map(({ name }) => name)
-  const meant = nearest(wanted, names)
+  const similar = nearest(wanted, names)
   throw new TurnbellError('kind_unknown', {
-    detail: `${found.facade.name}_${found.name} knows no kind ${JSON.stringify(wanted)}. There are: ${names.join(', ') || 'none'}.`,
-    ...(meant === null ? {} : { hint: `Did you mean ${meant}?` }),
+    detail: `${found.facade.name}_${found.name} has no kind ${JSON.stringify(wanted)}. Known kinds: ${names.join(', ') || 'none'}.`,
+    ...(similar === null ? {} : { hint: `Did you mean ${similar}?` }),
   })
 }
 

@@ -1,56 +1,57 @@
 /**
- * How any action runs: resolve, permit, validate, handle, validate, tell.
+ * Runs actions: resolve, permit, validate, handle, validate, record.
  *
- * There is one path for every transport. It knows no facade, and it never throws: what went wrong
- * comes back as the problem that every transport can send as it stands.
+ * All transports use it. It depends on no facade and never throws: errors are returned as problems that every transport
+ * can send unchanged.
  */
 import type { z } from 'zod'
-import { heard } from './heard.ts'
+import { charge, createBudget, type Budget } from './budget.ts'
+import { harmlessOutcome } from './gate.ts'
+import { visibleEvents } from './visible-events.ts'
 import { GRANTS_DEFAULT, permit, refusal, boundsOf, type Asking, type Grants } from './policy.ts'
 import { createRegistry, type Registry } from './registry.ts'
 import { createActionSearch, type ActionSearch } from './search.ts'
-import { bound, handOver, isHarmless, type Standing } from './standing.ts'
+import { assertCalledDirectly, countCall, isHarmless, type Nesting } from './nesting.ts'
+import { createFairQueue, type FairQueue, type Leave, type Weight } from './fair-queue.ts'
 import { createKernelView } from './view.ts'
-import type {
-  CallContext,
-  Deprecated,
-  DispatchContext,
-  DispatchOutcome,
-  Facade,
-  Found,
-  KernelView,
-} from './define.ts'
-import { toProblem, TurnbellError } from '../contracts/errors.ts'
-import { fittedAsMeant } from '../contracts/fit.ts'
+import type { Deprecated, DispatchContext, DispatchOutcome, Facade, Found, KernelView } from './define.ts'
+import { toProblem, TurnbellError } from '../contracts/errors/errors.ts'
+import { parseParamsLeniently } from '../contracts/validation/parse-params.ts'
 import { ANONYMOUS_AGENT, type Json } from '../contracts/ids.ts'
 import type { CallerContext, Narrowing } from '../contracts/http.ts'
-import { isDeeper } from '../contracts/json.ts'
-import { LIMITS } from '../contracts/limits.ts'
-import type { RecordKind } from '../contracts/records.ts'
+import { isDeeper } from '../contracts/validation/json.ts'
+import { LIMITS } from '../contracts/limits/limits.ts'
+import type { RecordKind } from '../contracts/memory/records.ts'
 import type { Caller } from '../contracts/token.ts'
 import type { Modules } from '../modules/modules.ts'
 import { timestamp, type Clock } from '../ports/clock.ts'
 import type { EventLog } from '../ports/event-log.ts'
 import type { Log } from '../ports/log.ts'
 import type { Ids } from '../ports/random.ts'
+import type { SentAnswer } from '../ports/sent-answer.ts'
+import { isObject } from '../contracts/validation/is-object.ts'
 
 export interface DispatchRequest {
-  /** A facade's name; or, without `action`, a tool's name or any old name. */
+  /** Name of a facade; without `action` the name of a tool or a deprecated name. */
   facade: string
   action?: string | undefined
   params?: unknown
   caller: Caller
   context?: CallerContext | undefined
-  /** See `CallContext.answered`. Must settle: a lease hangs on it. */
-  answered: Promise<'written' | 'broken'>
-  /** Bounds of this one call, and of all that it calls in turn. */
+  /** See `CallContext.answer`. Must settle, because a lease may wait for it. */
+  answer: SentAnswer
+  /** Bounds of this call and of its inner calls. */
   narrowing?: Narrowing | undefined
+  /** Whether a model reads the answer. Answers for agents are always read by a model. */
+  for_model?: boolean | undefined
+  /** Shared budget of a request with several calls. Default: a budget of its own. */
+  budget?: Budget | undefined
 }
 
 /** One line of logs/dispatch.jsonl. */
 export interface DispatchLine {
   timestamp: string
-  /** What calls that this one made name as their parent. */
+  /** The `parent_call_id` of its inner calls. */
   call_id: string
   facade: string
   action: string
@@ -62,7 +63,7 @@ export interface DispatchLine {
   scope: string | null
   duration_ms: number
   success: boolean
-  /** Only of a failed one: the code, and the instance that the caller was told. */
+  /** Code and instance of the problem, if the call failed. */
   error?: string
   instance?: string
 }
@@ -77,38 +78,35 @@ export interface KernelOptions {
   clock: Clock
   ids: Ids
   log: Log
-  /** Takes the line for logs/dispatch.jsonl. Must not throw and must not wait. */
+  /** Receives the line for logs/dispatch.jsonl. Must not throw and must not block. */
   line?: (line: DispatchLine) => void
-  /** Every authenticated call is a sign of life of its session. */
+  /** Called for every authenticated call, as a sign of life of its session. */
   seen?: (caller: Caller) => void
 }
 
 export interface Kernel {
   registry: Registry
-  /** What is offered now. */
+  /** The current grants. */
   grants(): Grants
-  /** From now on this is offered. Every listener of `changed` is told, if it is something else than before. */
-  offer(grants: Grants): void
-  /** Returns what ends it. */
+  /** Sets the grants and notifies the listeners if they differ. */
+  setGrants(grants: Grants): void
+  /** Adds a listener for changes of the grants. Returns a function that removes it. */
   changed(listener: () => void): () => void
-  /** What this caller may call, in the order of the declarations. Throws `intent_unknown`, `facet_forbidden`. */
+  /** Returns the actions that the caller may call, in the order of declaration. Throws `intent_unknown`, `facet_forbidden`. */
   permitted(caller: Caller, narrowing?: Narrowing): Found[]
   /** Never rejects. */
   dispatch(request: DispatchRequest): Promise<DispatchOutcome>
+  /** The queue of calls, also for responses that no action gives. */
+  queue: FairQueue
 }
 
 const NAME_SHOWN_MAX = 64
 
-/** What dispatch works with. */
-interface Workings extends KernelOptions {
+interface KernelParts extends KernelOptions {
   registry: Registry
   search: ActionSearch
+  queue: FairQueue
   granted(): Grants
-  /**
-   * What every call's context is a copy of, with a place for all that a call fills in: an object that is
-   * copied and then grows costs fifty times as much.
-   */
-  blank: CallContext
 }
 
 export function createKernel(options: KernelOptions): Kernel {
@@ -116,15 +114,15 @@ export function createKernel(options: KernelOptions): Kernel {
   const listeners = new Set<() => void>()
   let grants = options.grants ?? GRANTS_DEFAULT
   const search = createActionSearch(registry.actions)
-  const unfilled = { caller: null, context: null, kernel: null, answered: null }
-  const blank = { ...options.modules, ...unfilled } as unknown as CallContext
-  const workings: Workings = { ...options, registry, search, granted: () => grants, blank }
+  const queue = createFairQueue(options.clock)
+  const parts: KernelParts = { ...options, registry, search, queue, granted: () => grants }
   return {
     registry,
+    queue,
     grants: () => grants,
-    offer(offered) {
-      const same = JSON.stringify(offered) === JSON.stringify(grants)
-      grants = offered
+    setGrants(next) {
+      const same = JSON.stringify(next) === JSON.stringify(grants)
+      grants = next
       if (!same) for (const listener of listeners) listener()
     },
     changed(listener) {
@@ -135,158 +133,278 @@ export function createKernel(options: KernelOptions): Kernel {
       const asking: Asking = { caller, grants, narrowing: boundsOf(narrowing, { caller, grants }) }
       return registry.actions.filter(({ facade, action }) => refusal(asking, facade, action) === null)
     },
-    dispatch: (request) => dispatch(workings, request, { depth: 0, made: { count: 0 }, whole: true }),
+    async dispatch(request) {
+      const budget = request.budget ?? createBudget()
+      const outcome = await dispatch(parts, request, { depth: 0, budget, whole: true })
+      const is_for_model = request.for_model === true || request.caller.kind === 'agent'
+      return is_for_model ? harmlessOutcome(outcome) : outcome
+    },
   }
+}
+
+/** State of one call while it runs. */
+interface RunningCall {
+  readonly call_id: string
+  readonly context: DispatchContext
+  /** Monotonic milliseconds. */
+  readonly started: number
+  /** As the caller wrote them, truncated because readers of the event stream receive them; resolved names afterwards. */
+  facade: string
+  action: string
+  /** Views read frequently; as events, their reads would fill the log. */
+  is_view: boolean
+  leave: Leave
+  has_inner_calls: boolean
 }
 
 async function dispatch(
-  workings: Workings,
+  kernel: KernelParts,
   request: DispatchRequest,
-  standing: Standing,
+  nesting: Nesting,
 ): Promise<DispatchOutcome> {
-  const { clock, registry } = workings
   const { caller } = request
-  const started = clock.monotonic()
-  const call_id = workings.ids.next()
-  const context = fullContext(request.context)
-  // Until it resolves, a name is whatever the caller wrote, and every reader of the stream would carry it.
-  const name = {
+  const call: RunningCall = {
+    call_id: kernel.ids.next(),
+    context: fullContext(request.context),
+    started: kernel.clock.monotonic(),
     facade: request.facade.slice(0, NAME_SHOWN_MAX),
     action: (request.action ?? '').slice(0, NAME_SHOWN_MAX),
+    is_view: false,
+    leave: () => undefined,
+    has_inner_calls: false,
   }
-  const { agent_id, run_id, parent_call_id, scope } = context
-  const { identity, kind } = caller
-  // Written out field by field, here and below: every call is told of three times, and copying costs more.
-  const tell = (type: 'dispatch' | 'result' | 'error', data: Record<string, Json>) =>
-    // Whom it is about is told from the token; what the caller says of itself stays in the data.
-    workings.events.append({ type, agent_id: identity, data })
-  // People's views look all the time: kept as events, their looks would be most of the log.
-  let is_look = false
-  const finish = (success: boolean, failure: { error?: string; instance?: string } | null) => {
-    const { facade, action } = name
-    const duration_ms = Math.round((clock.monotonic() - started) * 1000) / 1000
-    if (!is_look || !success) tell('result', { facade, action, agent_id, run_id, duration_ms, success })
-    const line: DispatchLine = {
-      ...{ timestamp: timestamp(clock), call_id, facade, action, identity, kind },
-      ...{ agent_id, run_id, parent_call_id, scope, duration_ms, success },
-    }
-    workings.line?.(failure === null ? line : { ...line, ...failure })
-  }
-
   try {
-    workings.seen?.(caller)
-    const found = registry.resolve(request.facade, request.action)
-    name.facade = found.facade.name
-    name.action = found.name
-    is_look = isView(caller, context) && !found.action.mutates
-    if (!is_look)
-      tell('dispatch', {
-        ...{ facade: name.facade, action: name.action, agent_id, run_id },
-        timestamp: timestamp(clock),
-      })
-    bound(standing)
-    const grants = workings.granted()
-    const asking: Asking = {
-      caller,
-      grants,
-      narrowing: request.narrowing === undefined ? {} : boundsOf(request.narrowing, { caller, grants }),
-    }
-    permit(asking, found.facade, found.action)
-    const { value: input, note } = parseInput(found, request.params, standing)
-    const notes = note === undefined ? [] : [note]
-    handOver(found, input, standing)
-    let deprecated = deprecationOf(found)
-    const inner = (passed_on: boolean): Standing => ({
-      depth: standing.depth + 1,
-      made: standing.made,
-      whole: standing.whole && passed_on && found.action.delegates === true,
-    })
-    const kernel: KernelView = createKernelView({
-      ...{ registry, search: workings.search, asking },
-      events: (wanted) => heard(workings.events, caller, wanted),
-      judge(call) {
-        const asked = registry.resolve(call.facade, call.action)
-        bound({ ...inner(false), made: { count: 0 } })
-        permit(asking, asked.facade, asked.action)
-        const { value: told } = parseInput(asked, call.params, inner(false))
-        handOver(asked, told, inner(false))
-        return { mutates: asked.action.mutates && !isHarmless(asked, told) }
-      },
-      async dispatch(call, { passed_on }) {
-        const told = { ...context, parent_call_id: call_id }
-        const outcome = await dispatch(
-          workings,
-          { ...request, action: undefined, ...call, context: told },
-          inner(passed_on),
-        )
-        if (outcome.ok) deprecated ??= outcome.deprecated
-        if (outcome.ok && passed_on && outcome.note !== undefined) notes.push(outcome.note)
-        return outcome
-      },
-    })
-    const { answered } = request
-    const output: unknown = await found.action.handle(input, {
-      ...workings.blank,
-      ...{ caller, context, kernel, answered },
-    })
-    const result = parseOutput(found.action.output, output)
-    finish(true, null)
-    const outcome: DispatchOutcome = { ok: true, result }
-    if (deprecated !== undefined) outcome.deprecated = deprecated
-    if (notes.length > 0) outcome.note = notes.join('; ')
+    kernel.seen?.(caller)
+    const found = await resolveAndEnter(kernel, request, call)
+    const outcome = await run(kernel, request, nesting, call, found)
+    finish(kernel, caller, call, null)
     return outcome
   } catch (error) {
-    const instance = workings.ids.next()
+    const instance = kernel.ids.next()
     const problem = toProblem(error, instance)
-    if (problem.code === 'internal') {
-      workings.log.error({ err: error, instance, ...name, identity: caller.identity }, 'an action broke')
-    }
-    tell('error', { ...name, agent_id, run_id, error: problem.code })
-    finish(false, { error: problem.code, instance })
+    const { facade, action } = call
+    const { agent_id, run_id } = call.context
+    if (problem.code === 'internal')
+      kernel.log.error({ err: error, instance, facade, action, identity: caller.identity }, 'action failed')
+    append(kernel, caller, 'error', { facade, action, agent_id, run_id, error: problem.code })
+    finish(kernel, caller, call, { error: problem.code, instance })
     return { ok: false, problem }
+  } finally {
+    call.leave()
   }
 }
 
-/** A person's views call as the operator or as an observer, in the name of no agent and outside any run. */
+/** Resolves the name of a call, and waits until the call may run. */
+async function resolveAndEnter(
+  { registry, queue }: KernelParts,
+  { facade, action, caller, answer }: DispatchRequest,
+  call: RunningCall,
+): Promise<Found> {
+  const enter = async (weight: Weight) => {
+    const entered = queue.enter(caller, weight, answer)
+    call.leave = entered instanceof Promise ? await entered : entered
+  }
+  let found: Found
+  try {
+    found = registry.resolve(facade, action)
+  } catch (error) {
+    // Finding the nearest names takes time, so it is queued as well.
+    await enter('look')
+    throw error
+  }
+  call.facade = found.facade.name
+  call.action = found.name
+  call.is_view = isView(caller, call.context) && !found.action.mutates
+  await enter(weightOf(found))
+  return found
+}
+
+/** Checks a resolved call and runs its handler. */
+async function run(
+  kernel: KernelParts,
+  request: DispatchRequest,
+  nesting: Nesting,
+  call: RunningCall,
+  found: Found,
+): Promise<DispatchOutcome> {
+  const { clock } = kernel
+  const { caller, answer } = request
+  const { context, facade, action } = call
+  const began = clock.monotonic()
+  if (!call.is_view) {
+    const { agent_id, run_id } = context
+    append(kernel, caller, 'dispatch', { facade, action, agent_id, run_id, timestamp: timestamp(clock) })
+  }
+  countCall(nesting)
+  const asking = askingOf(kernel, request)
+  permit(asking, found.facade, found.action)
+  const { value: input, note } = parseInput(found, request.params, nesting)
+  assertCalledDirectly(found, input, nesting)
+
+  const own_name = deprecationOf(found)
+  const seen: InnerNotes = {
+    ...(own_name === undefined ? {} : { deprecated: own_name }),
+    notes: note === undefined ? [] : [note],
+  }
+  const view = viewFor(kernel, request, asking, { nesting, call, found, seen })
+  const handled: unknown = await found.action.handle(input, {
+    caller,
+    context,
+    kernel: view,
+    modules: kernel.modules,
+    answer,
+  })
+  // The outputs of inner calls were validated by their own dispatch.
+  const result =
+    found.action.delegates === true ? (handled as Json) : parseOutput(found.action.output, handled)
+  const is_alone = nesting.depth === 0 && request.budget === undefined
+  if (!is_alone && !call.has_inner_calls) charge(nesting.budget, result, clock.monotonic() - began)
+  const outcome: DispatchOutcome = { ok: true, result }
+  if (seen.deprecated !== undefined) outcome.deprecated = seen.deprecated
+  if (seen.notes.length > 0) outcome.note = seen.notes.join('; ')
+  return outcome
+}
+
+function askingOf(kernel: KernelParts, { caller, narrowing }: DispatchRequest): Asking {
+  const grants = kernel.granted()
+  return {
+    caller,
+    grants,
+    narrowing: narrowing === undefined ? {} : boundsOf(narrowing, { caller, grants }),
+  }
+}
+
+/** Notes for the outcome of a call, from the call itself and from its inner calls. */
+interface InnerNotes {
+  deprecated?: Deprecated
+  notes: string[]
+}
+
+/** The kernel as the handler of a call sees it. */
+function viewFor(
+  kernel: KernelParts,
+  request: DispatchRequest,
+  asking: Asking,
+  outer: { nesting: Nesting; call: RunningCall; found: Found; seen: InnerNotes },
+): KernelView {
+  const { registry, search, events } = kernel
+  const { nesting, call, found, seen } = outer
+  const inner = (passed_on: boolean): Nesting => ({
+    depth: nesting.depth + 1,
+    budget: nesting.budget,
+    whole: nesting.whole && passed_on && found.action.delegates === true,
+  })
+  return createKernelView({
+    registry,
+    search,
+    asking,
+    events: (wanted) => visibleEvents(events, request.caller, wanted),
+    check(wanted) {
+      const target = registry.resolve(wanted.facade, wanted.action)
+      countCall({ ...inner(false), budget: createBudget() })
+      permit(asking, target.facade, target.action)
+      const { value: input } = parseInput(target, wanted.params, inner(false))
+      assertCalledDirectly(target, input, inner(false))
+      return { mutates: target.action.mutates && !isHarmless(target, input) }
+    },
+    async dispatch(wanted, { passed_on }) {
+      call.has_inner_calls = true
+      call.leave()
+      const context = { ...call.context, parent_call_id: call.call_id }
+      const outcome = await dispatch(
+        kernel,
+        { ...request, action: undefined, ...wanted, context },
+        inner(passed_on),
+      )
+      if (outcome.ok && outcome.deprecated !== undefined) seen.deprecated ??= outcome.deprecated
+      if (outcome.ok && passed_on && outcome.note !== undefined) seen.notes.push(outcome.note)
+      return outcome
+    },
+  })
+}
+
+/** Appends an event with the identity of the caller's token; names that the caller gives are only in the data. */
+function append(
+  { events }: KernelParts,
+  { identity }: Caller,
+  type: 'dispatch' | 'result' | 'error',
+  data: Record<string, Json>,
+): void {
+  events.append({ type, agent_id: identity, data })
+}
+
+/** Records the end of a call in the event stream and the dispatch log. */
+function finish(
+  kernel: KernelParts,
+  caller: Caller,
+  { call_id, context, started, facade, action, is_view }: RunningCall,
+  failure: { error: string; instance: string } | null,
+): void {
+  const { clock } = kernel
+  const { agent_id, run_id, parent_call_id, scope } = context
+  const { identity, kind } = caller
+  const duration_ms = Math.round((clock.monotonic() - started) * 1000) / 1000
+  const success = failure === null
+  if (!is_view || !success)
+    append(kernel, caller, 'result', { facade, action, agent_id, run_id, duration_ms, success })
+  const line: DispatchLine = {
+    timestamp: timestamp(clock),
+    call_id,
+    facade,
+    action,
+    identity,
+    kind,
+    agent_id,
+    run_id,
+    parent_call_id,
+    scope,
+    duration_ms,
+    success,
+  }
+  kernel.line?.(failure === null ? line : { ...line, ...failure })
+}
+
+/** Views of people call as the operator or as an observer, without an agent name and outside any run. */
 function isView({ kind }: Caller, { agent_id, run_id }: DispatchContext): boolean {
   return (kind === 'operator' || kind === 'observer') && agent_id === ANONYMOUS_AGENT && run_id === null
+}
+
+function weightOf({ action: { delegates, mutates } }: Found): Weight {
+  if (delegates === true) return 'pass'
+  return mutates ? 'change' : 'look'
 }
 
 function deprecationOf({ facade, name, alias }: Found): Deprecated | undefined {
   return alias === undefined ? undefined : { name: alias, facade: facade.name, action: name }
 }
 
-/** What nobody said: an anonymous agent outside any run. */
-export function fullContext(told: CallerContext | undefined): DispatchContext {
+/** Adds defaults: an anonymous agent outside any run. */
+export function fullContext(given: CallerContext | undefined): DispatchContext {
   return {
-    agent_id: told?.agent_id ?? ANONYMOUS_AGENT,
-    run_id: told?.run_id ?? null,
-    parent_call_id: told?.parent_call_id ?? null,
-    scope: told?.scope ?? null,
+    agent_id: given?.agent_id ?? ANONYMOUS_AGENT,
+    run_id: given?.run_id ?? null,
+    parent_call_id: given?.parent_call_id ?? null,
+    scope: given?.scope ?? null,
   }
 }
 
 function parseInput(
   { action, adapt }: Found,
-  told: unknown,
-  { depth }: Standing,
+  params: unknown,
+  { depth }: Nesting,
 ): { value: unknown; note: string | undefined } {
-  // What comes from outside has been looked at. A call within puts parts of it into others.
-  if (depth > 0 && isDeeper(told, LIMITS.wire_depth_max)) {
+  // Outer calls are checked by their transport; an inner call may combine parts to a deeper value.
+  if (depth > 0 && isDeeper(params, LIMITS.wire_depth_max)) {
     throw new TurnbellError('params_invalid', {
       detail: `The parameters are nested more than ${LIMITS.wire_depth_max} deep.`,
     })
   }
-  const given = told ?? {}
-  const params = adapt !== undefined && isObject(given) ? adapt(given) : given
-  return fittedAsMeant(action.input, params)
+  const given = params ?? {}
+  const adapted = adapt !== undefined && isObject(given) ? adapt(given) : given
+  return parseParamsLeniently(action.input, adapted)
 }
 
-function isObject(value: unknown): value is Record<string, unknown> {
-  return typeof value === 'object' && value !== null && !Array.isArray(value)
-}
-
-/** An output that breaks its own schema is a bug of ours, never the caller's. */
+/** Throws an ordinary error, which becomes `internal`, because an invalid output is a bug of the action. */
 function parseOutput(schema: z.ZodType, output: unknown): Json {
   return schema.parse(output) as Json
 }

@@ -1,4 +1,4 @@
-/** A JSON Schema as people read it: fields with types in a few letters. */
+/** Renders a JSON Schema for people: fields with short type names. */
 import type { JsonSchema } from './schema.ts'
 
 export interface Field {
@@ -9,7 +9,7 @@ export interface Field {
   default?: unknown
 }
 
-/** `spelled`: an object inside is its fields; else it is an `object`, as where a line must do. */
+/** `spelled`: nested objects are rendered with their fields; otherwise as `object`. */
 export function fieldsOf(schema: JsonSchema, spelled = false): (Field & { schema: JsonSchema })[] {
   const required = (schema['required'] ?? []) as string[]
   return Object.entries(propertiesOf(schema)).map(([name, property]) => ({
@@ -21,7 +21,7 @@ export function fieldsOf(schema: JsonSchema, spelled = false): (Field & { schema
   }))
 }
 
-/** Empty where it is no union. */
+/** Empty unless the schema is a union. */
 export function unionOf({ anyOf, oneOf }: JsonSchema): JsonSchema[] {
   return (anyOf ?? oneOf ?? []) as JsonSchema[]
 }
@@ -43,7 +43,7 @@ function typeName(schema: JsonSchema, spelled: boolean): string {
   return typeof schema['type'] === 'string' ? schema['type'] : 'json'
 }
 
-/** What it may be, one by one; null where it is one thing. */
+/** Returns the alternatives of a union; null for any other schema. */
 function alternatives(schema: JsonSchema, spelled: boolean): string[] | null {
   const { enum: options, type } = schema
   if (Array.isArray(options)) return options.map((option) => JSON.stringify(option))
@@ -64,7 +64,7 @@ function objectName(schema: JsonSchema): string {
     : 'object'
 }
 
-/** `1 to 9`, `at most 64 characters`, `1 to 1000 entries, each matching …`; empty where nothing is bounded. */
+/** `1 to 9`, `at most 64 characters`, `1 to 1000 entries, each matching …`; empty without bounds. */
 export function boundsOf(schema: JsonSchema): string {
   const [one, ...more] = unionOf(schema).filter(({ type }) => type !== 'null')
   if (one !== undefined) return more.length === 0 ? boundsOf(one) : ''

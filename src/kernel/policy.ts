@@ -1,23 +1,23 @@
 /**
- * The access decisions: who may call what, and who hears of what. Listing, searching, describing, calling,
- * every projection and every view of the event stream ask here and nowhere else.
+ * Access decisions: which actions a caller may call, and which events it may read. Listing, searching, describing, calling,
+ * all projections and all views of the event stream use these functions.
  */
 import type { Action, Facade } from './define.ts'
-import { nearest } from '../contracts/names.ts'
-import { TurnbellError } from '../contracts/errors.ts'
+import { nearest } from '../contracts/text/names.ts'
+import { TurnbellError } from '../contracts/errors/errors.ts'
 import type { HubEvent } from '../contracts/events.ts'
 import type { Narrowing } from '../contracts/http.ts'
 import type { Caller } from '../contracts/token.ts'
 
-/** What this hub offers: its operator's choice. A token may name other facets; then those count for its holder. */
+/** Facets and features that the operator has enabled. The facets of a token replace those of the hub. */
 export interface Grants {
   facets: readonly string[]
   pro: boolean
-  /** What a call may be narrowed to by naming what it is for, instead of its facades. */
+  /** Facades by intent; a call can be narrowed to an intent instead of facades. */
   intents: Readonly<Record<string, readonly string[]>>
 }
 
-/** Who asks, and within which bounds. */
+/** A caller and the bounds of its call. */
 export interface Asking {
   caller: Caller
   grants: Grants
@@ -27,11 +27,10 @@ export interface Asking {
 export const GRANTS_DEFAULT: Grants = { facets: ['core'], pro: false, intents: {} }
 
 /**
- * Why this caller may not call this action, or null. The grants bind everybody, the operator too; the
- * kind rule everybody else.
+ * Returns why the caller may not call the action, or null. The grants apply to all callers including the operator, the
+ * rule about kinds to all others.
  *
- * A kind rule, never an identity rule: whose queue is meant is told from the token by the module, so
- * there is nothing here that a parameter could talk into another answer.
+ * The rule depends on the kind of the caller only, never on parameters: modules take the identity from the token.
  */
 export function refusal(asking: Asking, facade: Facade, action: Action): TurnbellError | null {
   const { caller, narrowing = {} } = asking
@@ -39,13 +38,13 @@ export function refusal(asking: Asking, facade: Facade, action: Action): Turnbel
   if (closed !== null) return closed
   if (narrowing.read_only === true && action.mutates && action.delegates !== true) {
     return new TurnbellError('read_only', {
-      detail: `The call was narrowed to what changes nothing; this action of ${facade.name} changes something.`,
+      detail: `The call was narrowed to read-only actions, but this action of ${facade.name} changes something.`,
     })
   }
   if (caller.kind === 'operator' || action.allow.includes(caller.kind)) return null
   if (action.allow.length === 0) {
     return new TurnbellError('operator_required', {
-      detail: `${facade.name} has actions that only the operator may call, and the caller is the ${caller.kind} ${caller.identity}.`,
+      detail: `Only the operator may call this action of ${facade.name}; the caller is the ${caller.kind} ${caller.identity}.`,
     })
   }
   return new TurnbellError('kind_forbidden', {
@@ -53,7 +52,7 @@ export function refusal(asking: Asking, facade: Facade, action: Action): Turnbel
   })
 }
 
-/** Why nothing of this facade is open to the call, whatever the action; or null. */
+/** Returns why no action of the facade may be called, or null. */
 export function closedFacade(asking: Asking, facade: Facade): TurnbellError | null {
   const { grants, narrowing = {} } = asking
   if (facade.everywhere === true) return outsideFacades(narrowing.facades, facade)
@@ -63,13 +62,13 @@ export function closedFacade(asking: Asking, facade: Facade): TurnbellError | nu
   const facets = facetsOf(asking)
   if (!facets.includes(facade.facet)) {
     return new TurnbellError('facet_forbidden', {
-      detail: `${facade.name} belongs to the facet ${facade.facet}; open are ${facets.join(', ') || 'none'}.`,
+      detail: `${facade.name} belongs to the facet ${facade.facet}; available facets: ${facets.join(', ') || 'none'}.`,
     })
   }
   if (narrowing.facets !== undefined && !narrowing.facets.includes(facade.facet)) {
     return new TurnbellError('facet_forbidden', {
       detail: `${facade.name} belongs to the facet ${facade.facet}; the call was narrowed to ${narrowing.facets.join(', ') || 'none'}.`,
-      hint: 'Call without that narrowing, or use what it leaves.',
+      hint: 'Call without this narrowing, or use a facade inside it.',
     })
   }
   return outsideFacades(narrowing.facades, facade)
@@ -92,22 +91,22 @@ function outsideFacades(allowed: readonly string[] | undefined, facade: Facade):
   })
 }
 
-/** What a narrowing comes to, its intents turned into the facades that they stand for. */
+/** A narrowing with its intents resolved to facades. */
 export type Bounds = Omit<Narrowing, 'intents'>
 
-/** Throws `intent_unknown`, and `facet_forbidden` where it names a facet that nobody has here. */
+/** Throws `intent_unknown`, and `facet_forbidden` for an unavailable facet. */
 export function boundsOf({ intents = [], ...rest }: Narrowing, asking: Asking): Bounds {
   const facets = facetsOf(asking)
   const closed = rest.facets?.find((facet) => !facets.includes(facet))
   if (closed !== undefined) {
     throw new TurnbellError('facet_forbidden', {
-      detail: `The call was narrowed to the facet ${closed}; open are ${facets.join(', ') || 'none'}.`,
+      detail: `The call was narrowed to the facet ${closed}; available facets: ${facets.join(', ') || 'none'}.`,
     })
   }
   return intents.map((intent) => facadesFor(intent, asking.grants)).reduce(narrower, rest)
 }
 
-/** Both at once: bounds only ever take away. */
+/** Combines two narrowings. The result allows only what both allow. */
 export function narrower<B extends Narrowing>(one: B, other: Narrowing): B {
   const both = <K extends 'facets' | 'facades'>(key: K) => {
     const [mine, theirs] = [one[key], other[key]]
@@ -134,19 +133,22 @@ function facadesFor(intent: string, { intents }: Grants): Bounds {
 function unknownIntent(intent: string, known: readonly string[]): TurnbellError {
   const near = nearest(intent, known)
   return new TurnbellError('intent_unknown', {
-    detail: `The configuration knows no intent ${JSON.stringify(intent)}; it has ${known.join(', ') || 'none'}.`,
+    detail: `There is no intent ${JSON.stringify(intent)} in the configuration. Known intents: ${known.join(', ') || 'none'}.`,
     ...(near === null ? {} : { hint: `Did you mean ${near}?` }),
   })
 }
 
-/** An observer looks at everything; that is all it does. */
-export function hearsAll({ kind }: Caller): boolean {
+/** Returns whether the caller may read all events. */
+export function mayReadAllEvents({ kind }: Caller): boolean {
   return kind === 'operator' || kind === 'observer'
 }
 
-/** Who came and went and what agents coordinate is for everybody; what others send and do is for observers. */
-export function mayHear(caller: Caller, { type, agent_id }: Pick<HubEvent, 'type' | 'agent_id'>): boolean {
-  return hearsAll(caller) || agent_id === caller.identity || FOR_EVERYBODY.test(type)
+/** All callers may read presence and coordination events and their own; observers and the operator also those of others. */
+export function mayReadEvent(
+  caller: Caller,
+  { type, agent_id }: Pick<HubEvent, 'type' | 'agent_id'>,
+): boolean {
+  return mayReadAllEvents(caller) || agent_id === caller.identity || PUBLIC_EVENTS.test(type)
 }
 
-const FOR_EVERYBODY = /^(peer|persona|hub|lease|coordinator)\.|^agent\.(un)?blocked$/
+const PUBLIC_EVENTS = /^(peer|persona|hub|lease|coordinator)\.|^agent\.(un)?blocked$/

@@ -1,16 +1,16 @@
-/** Parameters of an action as a query tells them. */
+/** Parameters of an action from the query of a URL. */
 import type { Action } from './define.ts'
 import { jsonSchema, type JsonSchema } from './schema.ts'
 
-/** In the types that the schema wants. */
+/** Converts parameters to the types of the schema. */
 export type QueryReader = (query: Record<string, unknown>) => Record<string, unknown>
 
 /**
- * A query knows only text. The declared types say what was meant; what does not fit stays text, so that
- * the strict schema names it to the caller.
+ * The query contains only text, which is converted to the declared types. Text that does not fit stays text, so that the
+ * strict schema reports it.
  */
 export function queryReader(action: Pick<Action, 'input'>): QueryReader {
-  // Most actions are never asked by a query: what their fields are is found out when one is.
+  // Derived on first use, because most actions are never called with a query.
   let properties: Record<string, JsonSchema> | null = null
   return (query) => {
     const fields = (properties ??= propertiesOf(action))
@@ -24,7 +24,10 @@ function propertiesOf({ input }: Pick<Action, 'input'>): Record<string, JsonSche
   return (jsonSchema(input, 'input')['properties'] ?? {}) as Record<string, JsonSchema>
 }
 
-/** Where several forms fit, the first that text can stand for; a list only where it was told several times. */
+/**
+ * Returns the value as the declared type. In a union, that is the first form that fits, and only a repeated parameter
+ * becomes a list. Outside a union, a declared list is also read from text with commas.
+ */
 function typedAs(schema: JsonSchema | undefined, value: unknown): unknown {
   const union = (schema?.['anyOf'] ?? schema?.['oneOf']) as JsonSchema[] | undefined
   if (union === undefined) return typed(schema?.['type'], value)
@@ -33,8 +36,8 @@ function typedAs(schema: JsonSchema | undefined, value: unknown): unknown {
     return list === undefined ? value : value.map((one) => typedAs(list['items'] as JsonSchema, one))
   }
   for (const one of union) {
-    const told = one['type'] === 'array' ? value : typedAs(one, value)
-    if (told !== value) return told
+    const typed = one['type'] === 'array' ? value : typedAs(one, value)
+    if (typed !== value) return typed
   }
   return value
 }

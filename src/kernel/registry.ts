@@ -1,24 +1,24 @@
 /**
- * Everything this turnbell can do, by every name it was ever called.
+ * Resolves the names of facades and actions, including deprecated ones.
  *
- * One table resolves them all: `<facade>_<action>` in snake and camel case, old names, and the pair of
- * facade and action. Two declarations that claim one name are a mistake of ours and refuse to start.
+ * One table contains `<facade>_<action>` in snake and camel case, deprecated names, and pairs of facade and action. Two
+ * declarations with one name are a bug, so the hub refuses to start.
  */
 import type { Facade, Found } from './define.ts'
-import { nearest, snake } from '../contracts/names.ts'
-import type { RecordKind } from '../contracts/records.ts'
-import { TurnbellError } from '../contracts/errors.ts'
+import { nearest, toSnakeCase } from '../contracts/text/names.ts'
+import type { RecordKind } from '../contracts/memory/records.ts'
+import { TurnbellError } from '../contracts/errors/errors.ts'
 
 export interface Registry {
   facades: readonly Facade[]
-  /** Every action once, in the order of the declarations. */
+  /** Every action once, in the order of declaration. */
   actions: readonly Found[]
-  /** Every kind of record: those that facades declare, then those of nobody's. */
+  /** Every kind of record: those of facades, then the others. */
   kinds: readonly RecordKind[]
   facade(name: string): Facade | null
   /**
-   * A facade and its action, or one direct name. Throws `facade_unknown` or `action_unknown`, naming what
-   * there is and what was probably meant.
+   * Resolves a facade and its action, or one direct name. Throws `facade_unknown` or `action_unknown` with the known and
+   * the nearest names.
    */
   resolve(facade: string, action?: string): Found
 }
@@ -40,31 +40,33 @@ export function createRegistry(facades: readonly Facade[], kinds: readonly Recor
 
   const actions: Found[] = []
   for (const facade of facades) {
-    requireForm(facade.name)
+    assertNameForm(facade.name)
     if (byFacade.has(facade.name)) throw new Error(`two facades are called ${facade.name}`)
     byFacade.set(facade.name, facade)
     for (const [name, action] of Object.entries(facade.actions)) {
-      requireForm(name)
+      assertNameForm(name)
       const found: Found = { facade, name, action }
       actions.push(found)
       claim(`${facade.name}_${name}`, found)
     }
   }
-  // After all of today's names, so that the message names the alias as the one that came too late.
+  // After all current names, so that a conflict is reported for the alias.
   for (const found of actions) {
     for (const alias of found.action.aliases ?? []) {
       if (typeof alias === 'string') {
-        claim(snake(alias), { ...found, alias })
+        claim(toSnakeCase(alias), { ...found, alias })
         continue
       }
-      // Another spelling of today's name, whose parameters had another spelling too.
+      // Another spelling of the current name, with other parameters.
       const spelled =
-        snake(alias.name) === `${found.facade.name}_${found.name}` ? alias.name : snake(alias.name)
+        toSnakeCase(alias.name) === `${found.facade.name}_${found.name}`
+          ? alias.name
+          : toSnakeCase(alias.name)
       claim(spelled, { ...found, alias: alias.name, adapt: alias.params })
     }
   }
 
-  // A call by that name would find the facade, and the action never again.
+  // A call by that name would always resolve to the facade.
   for (const { name } of facades) {
     const holder = byName.get(name)
     if (holder === undefined) continue
@@ -75,10 +77,10 @@ export function createRegistry(facades: readonly Facade[], kinds: readonly Recor
     facades,
     actions,
     kinds: [...facades.flatMap((facade) => facade.kinds ?? []), ...kinds],
-    facade: (name) => byFacade.get(name) ?? byFacade.get(snake(name)) ?? null,
+    facade: (name) => byFacade.get(name) ?? byFacade.get(toSnakeCase(name)) ?? null,
     resolve(facade, action) {
       const name = action === undefined ? facade : `${facade}_${action}`
-      const found = byName.get(name) ?? byName.get(snake(name))
+      const found = byName.get(name) ?? byName.get(toSnakeCase(name))
       if (found !== undefined) return found
       throw action === undefined
         ? unknownDirectName(byFacade, byName, facade)
@@ -87,29 +89,29 @@ export function createRegistry(facades: readonly Facade[], kinds: readonly Recor
   }
 }
 
-/** A name that begins with a facade's is about that facade, whatever the rest of it is. */
+/** A name that begins with the name of a facade is reported as an unknown action of that facade. */
 function unknownDirectName(
   byFacade: ReadonlyMap<string, Facade>,
   byName: ReadonlyMap<string, Found>,
   name: string,
 ): TurnbellError {
-  const whole = snake(name)
+  const whole = toSnakeCase(name)
   const facade = byFacade.get(whole)
   if (facade !== undefined) {
     return new TurnbellError('action_unknown', {
       detail: `${facade.name} needs an action: ${Object.keys(facade.actions).join(', ')}.`,
-      hint: 'Name one of them as `action`.',
+      hint: 'Pass one of them as `action`.',
     })
   }
   const begun = [...byFacade.values()].find((one) => whole.startsWith(`${one.name}_`))
-  // A typo may sit in either half.
-  const meant = nearest(name, [...byFacade.keys(), ...todaysNames(byName)])
-  if (begun !== undefined) return noSuchAction(begun, whole.slice(begun.name.length + 1), meant)
-  return noSuchFacade(byFacade, name, meant)
+  // The typo may be in either part.
+  const similar = nearest(name, [...byFacade.keys(), ...currentNames(byName)])
+  if (begun !== undefined) return noSuchAction(begun, whole.slice(begun.name.length + 1), similar)
+  return noSuchFacade(byFacade, name, similar)
 }
 
 function unknownAction(byFacade: ReadonlyMap<string, Facade>, facade: string, action: string): TurnbellError {
-  const known = byFacade.get(snake(facade))
+  const known = byFacade.get(toSnakeCase(facade))
   if (known === undefined) return noSuchFacade(byFacade, facade, nearest(facade, byFacade.keys()))
   return noSuchAction(known, action, nearest(action, Object.keys(known.actions)))
 }
@@ -117,22 +119,22 @@ function unknownAction(byFacade: ReadonlyMap<string, Facade>, facade: string, ac
 function noSuchFacade(
   byFacade: ReadonlyMap<string, Facade>,
   name: string,
-  meant: string | null,
+  similar: string | null,
 ): TurnbellError {
   return new TurnbellError('facade_unknown', {
-    detail: `There is no facade ${quote(name)}. There are: ${[...byFacade.keys()].join(', ')}.`,
-    ...(meant === null ? {} : { hint: `Did you mean ${meant}?` }),
+    detail: `There is no facade ${quote(name)}. Known facades: ${[...byFacade.keys()].join(', ')}.`,
+    ...(similar === null ? {} : { hint: `Did you mean ${similar}?` }),
   })
 }
 
-function noSuchAction({ name, actions }: Facade, action: string, meant: string | null): TurnbellError {
+function noSuchAction({ name, actions }: Facade, action: string, similar: string | null): TurnbellError {
   return new TurnbellError('action_unknown', {
     detail: `${name} has no action ${quote(action)}. It has: ${Object.keys(actions).join(', ')}.`,
-    ...(meant === null ? {} : { hint: `Did you mean ${meant}?` }),
+    ...(similar === null ? {} : { hint: `Did you mean ${similar}?` }),
   })
 }
 
-function* todaysNames(byName: ReadonlyMap<string, Found>): Iterable<string> {
+function* currentNames(byName: ReadonlyMap<string, Found>): Iterable<string> {
   for (const [name, found] of byName) if (name === `${found.facade.name}_${found.name}`) yield name
 }
 
@@ -140,6 +142,7 @@ function quote(name: string): string {
   return JSON.stringify(name.length > 64 ? `${name.slice(0, 64)}…` : name)
 }
 
-function requireForm(name: string): void {
-  if (!NAME_FORM.test(name)) throw new Error(`${name} is no name for a facade or an action: lower_case words`)
+function assertNameForm(name: string): void {
+  if (!NAME_FORM.test(name))
+    throw new Error(`${name} is not a valid name of a facade or an action: expected lower_case words`)
 }

@@ -3,15 +3,15 @@ import * as z from 'zod'
 
 export type JsonSchema = Record<string, unknown>
 
-/** `io` says which side of defaults and transforms is meant. Throws for a schema that JSON cannot say. */
+/** `io` selects the side of defaults and transforms. Throws for a schema that JSON Schema cannot express. */
 export function jsonSchema(schema: z.ZodType, io: 'input' | 'output'): JsonSchema {
-  const { $schema: _, ...said } = z.toJSONSchema(schema, { io, reused: 'inline', override: tidy })
-  return said
+  const { $schema: _, ...json_schema } = z.toJSONSchema(schema, { io, reused: 'inline', override: tidy })
+  return json_schema
 }
 
 /**
- * Schemas that stand inside each other, each once: where one is met in another there is a `$ref`, as
- * `refer` makes it of the name. JSON Schema draft 7, which is what AsyncAPI builds on.
+ * Converts nested schemas, each once: `refer` returns the `$ref` for a name where one schema contains another. JSON Schema
+ * draft 7, which AsyncAPI uses.
  */
 export function namedSchemas(
   named: Record<string, z.ZodType>,
@@ -22,11 +22,11 @@ export function namedSchemas(
   for (const [id, schema] of Object.entries(named)) names.add(schema, { id })
   const { schemas } = z.toJSONSchema(names, { io, target: 'draft-07', uri: refer, override: tidy })
   return Object.fromEntries(
-    Object.entries(schemas).map(([name, { $schema: _, $id: __, id: ___, ...said }]) => [name, said]),
+    Object.entries(schemas).map(([name, { $schema: _, $id: __, id: ___, ...rest }]) => [name, rest]),
   )
 }
 
-/** What zod adds for JavaScript's sake and no caller needs to read. */
+/** Bounds that zod adds for JavaScript and that callers do not need. */
 function tidy({ jsonSchema }: { jsonSchema: JsonSchema }): void {
   if (jsonSchema['maximum'] === Number.MAX_SAFE_INTEGER) delete jsonSchema['maximum']
   if (jsonSchema['format'] === 'date-time') delete jsonSchema['pattern']

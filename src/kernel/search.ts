@@ -1,17 +1,17 @@
-/** Finds an action by words, for whoever does not know its name. */
+/** Searches actions by words. */
 import MiniSearch from 'minisearch'
 import type { Found } from './define.ts'
 import { jsonSchema } from './schema.ts'
-import { nearest } from '../contracts/names.ts'
-import { wordsOf } from '../contracts/words.ts'
+import { nearest } from '../contracts/text/names.ts'
+import { tokenize } from '../contracts/text/tokenize.ts'
 
-/** Best first. Every word counts, a beginning of one too, and a small misspelling. */
+/** Best first. Matches any word, also prefixes and small misspellings. */
 export type ActionSearch = (query: string) => Found[]
 
-/** The names weigh most: who types one wants it, not what only speaks of it. */
+/** Names have the highest weight, because a query with a name means that action. */
 const BOOST = { name: 4, facade: 3, old_names: 2, summary: 2, facade_summary: 1, fields: 1 }
 
-/** The index is made for the first who searches. */
+/** The index is created at the first search. */
 export function createActionSearch(actions: readonly Found[]): ActionSearch {
   let index: ReturnType<typeof indexOf> | null = null
   return (query) => {
@@ -26,7 +26,7 @@ export function createActionSearch(actions: readonly Found[]): ActionSearch {
 function indexOf(actions: readonly Found[]) {
   const index = new MiniSearch<Record<keyof typeof BOOST | 'id', string | number>>({
     fields: Object.keys(BOOST),
-    tokenize: wordsOf,
+    tokenize: tokenize,
     searchOptions: {
       boost: BOOST,
       prefix: (term) => term.length > 2,
@@ -35,11 +35,11 @@ function indexOf(actions: readonly Found[]) {
   })
   const documents = actions.map(documentOf)
   index.addAll(documents)
-  const names = new Set(documents.flatMap((one) => wordsOf(`${one.name} ${one.facade} ${one.old_names}`)))
-  const said = new Set(documents.flatMap((one) => wordsOf(Object.values(one).join(' '))))
-  // Letters that changed places are two mistakes to the index, and in a short word two are too many.
-  const meant = (word: string) => (said.has(word) ? word : (nearest(word, names) ?? word))
-  return (query: string) => index.search(wordsOf(query).map(meant).join(' '))
+  const names = new Set(documents.flatMap((one) => tokenize(`${one.name} ${one.facade} ${one.old_names}`)))
+  const words = new Set(documents.flatMap((one) => tokenize(Object.values(one).join(' '))))
+  // Swapped letters are two edits in the index, too many for a short word; the nearest name corrects them.
+  const corrected = (word: string) => (words.has(word) ? word : (nearest(word, names) ?? word))
+  return (query: string) => index.search(tokenize(query).map(corrected).join(' '))
 }
 
 function documentOf({ facade, name, action }: Found, id: number) {

@@ -1,9 +1,9 @@
-/** How a token is signed, at the hub and at the command line; `contracts/token.ts` has its form. */
+/** Signs tokens, in the hub and the command line; `contracts/token.ts` defines their format. */
 import { createHmac } from 'node:crypto'
-import { describeIssues, TurnbellError } from '../contracts/errors.ts'
+import { describeIssues, TurnbellError } from '../contracts/errors/errors.ts'
 import { TokenPayload } from '../contracts/token.ts'
 
-/** Throws `params_invalid` for what no hub would accept afterwards. */
+/** Throws `params_invalid` for claims that no hub would accept. */
 export function signToken(payload: TokenPayload, signing_key: string): string {
   const checked = TokenPayload.safeParse(payload)
   if (!checked.success) {

@@ -1,4 +1,4 @@
-/** The kernel as a handler sees it: what its caller was given, and nothing beyond. */
+/** The kernel as a handler sees it: only actions and events that its caller may use. */
 import {
   takesAnyKind,
   actionLine,
@@ -11,16 +11,16 @@ import { batched } from './batch.ts'
 import { permit, refusal, type Asking } from './policy.ts'
 import type { Registry } from './registry.ts'
 import type { ActionSearch } from './search.ts'
-import { spokenCall, type NamedCall } from './spoken-call.ts'
+import { spokenCall, type NamedCall } from './normalize-call.ts'
 
 export interface ViewNeeds {
   registry: Registry
   search: ActionSearch
   asking: Asking
-  /** `passed_on`: its answer is all that the caller's own call answers. */
+  /** `passed_on`: the answer becomes the whole answer of the outer call. */
   dispatch: (call: NamedCall, how: { passed_on: boolean }) => Promise<DispatchOutcome>
-  /** Everything of a dispatch but the handler. */
-  judge: (call: NamedCall) => { mutates: boolean }
+  /** Checks a call as a dispatch does, without running its handler. */
+  check: (call: NamedCall) => { mutates: boolean }
   events: KernelView['events']
 }
 
@@ -39,14 +39,14 @@ export function createKernelView(needs: ViewNeeds): KernelView {
       }
       const all = registry.actions.filter((found) => found.facade === facade)
       const open = all.filter(isOpen)
-      // What refuses all of it refuses the first.
+      // If every action is refused, the refusal of the first one is thrown.
       if (open.length === 0 && all[0] !== undefined) permit(asking, facade, all[0].action)
       const kinds = open.find(takesAnyKind)
       return { ...describeFacade(facade, open), ...(kinds && describeRecords(registry, kinds, kind)) }
     },
     call: (facade, action, params) =>
       dispatch(action === undefined ? { facade, params } : { facade, action, params }),
-    check: (facade, action, params) => needs.judge({ facade, action, params }),
+    check: (facade, action, params) => needs.check({ facade, action, params }),
     batch: (calls) => batched(calls, ({ facade, action, params }) => dispatch({ facade, action, params })),
     invoke: (name, args) => needs.dispatch(spokenCall(registry, name, args), { passed_on: true }),
     events: needs.events,

@@ -1,15 +1,15 @@
 /**
- * What turns texts into vectors, so that texts which mean the same lie close together.
- * `src/system/onnx-embedder.ts` does, with a model on this machine.
+ * Turns texts into vectors, so that texts of similar meaning have a small distance.
+ * `src/system/embedding/onnx-embedder.ts` implements it with a model on this machine.
  */
 export interface Embedder {
-  /** Vectors of one model say nothing to those of another. */
+  /** Name of the model. Vectors of different models must not be compared. */
   readonly model: string
   /**
-   * One vector a text, in their order: of length 1, and all of one dimension, however often it is asked.
-   * What it needs is loaded at the first call, not before.
+   * Returns one vector per text, in order: of length 1 and always of the same dimension. The model is loaded at the
+   * first call.
    *
-   * @throws `embedding_failed`, with what a person can mend as its hint.
+   * @throws `embedding_failed`, with a hint for the operator.
    */
   embed(texts: readonly string[]): Promise<Float32Array[]>
 }

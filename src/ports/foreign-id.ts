@@ -1,22 +1,22 @@
 /**
- * Ids that other programs gave their records: `hook-1776798321677`. Such a record is known by a ULID that is made from
- * its own time and its id, so it is the same in every process and on every machine, and no file has to be rewritten for it.
+ * Foreign ids: ids that other programs gave their records, such as `hook-1776798321677`. The ULID of such a record is derived
+ * from its time and id, so that it is the same in every process and on every machine without rewriting a file.
  */
 import { createHash } from 'node:crypto'
 import { Ulid } from '../contracts/ids.ts'
 import type { RecordBody } from './record-store.ts'
 
-/** The field of a record that holds the id it was written with. */
+/** Field of a record that contains its original id. */
 export const FOREIGN_ID = 'foreign_id'
 
 const ALPHABET = '0123456789ABCDEFGHJKMNPQRSTVWXYZ'
 const TIME_DIGITS = 10
 const HASH_DIGITS = 16
-/** What the ten digits of a ULID's time can hold. */
+/** Maximum time in a ULID. */
 const TIME_MS_MAX = 2 ** 48 - 1
 
-/** The ULID of a foreign id; null if the record does not have a time. Records sort by their time. */
-export function ulidOfForeign(id: string, body: RecordBody): string | null {
+/** Returns the ULID for a foreign id, which sorts by the record's time; null if the record has no time. */
+export function ulidForForeignId(id: string, body: RecordBody): string | null {
   const time_ms = timeOf(body)
   if (time_ms === null) return null
   let time = ''
@@ -28,17 +28,17 @@ export function ulidOfForeign(id: string, body: RecordBody): string | null {
   return `${time}${digits.join('')}`
 }
 
-/** The record under its ULID, with its former id in `foreign_id`; the same record if it has a ULID, or no time. */
-export function underUlid(body: RecordBody): RecordBody {
+/** Returns the record with its ULID, and its original id in `foreign_id`; unchanged if it has a ULID, or no time. */
+export function withUlid(body: RecordBody): RecordBody {
   const { id } = body
   if (typeof id !== 'string' || id === '' || Ulid.safeParse(id).success) return body
-  const ulid = ulidOfForeign(id, body)
+  const ulid = ulidForForeignId(id, body)
   return ulid === null ? body : { ...body, id: ulid, [FOREIGN_ID]: id }
 }
 
 function timeOf({ timestamp, created_at }: RecordBody): number | null {
-  for (const said of [timestamp, created_at]) {
-    const time_ms = typeof said === 'string' ? Date.parse(said) : Number.NaN
+  for (const time of [timestamp, created_at]) {
+    const time_ms = typeof time === 'string' ? Date.parse(time) : Number.NaN
     if (time_ms >= 0 && time_ms <= TIME_MS_MAX) return time_ms
   }
   return null

@@ -1,4 +1,4 @@
-/** Structured log lines. A pino logger is one as it stands. Fields first, then one sentence. */
+/** Structured log: fields first, then one message. A pino logger implements it. */
 export interface Log {
   debug(fields: object, message: string): void
   info(fields: object, message: string): void

@@ -1,28 +1,28 @@
-/** What a project keeps in its own directory: its records, and what of its memory is no record. */
+/** A project's store in its own directory: its records and the other files of its memory. */
 import type { RecordStore } from './record-store.ts'
-import type { VectorShelf } from './vector-shelf.ts'
+import type { VectorStore } from './vector-store.ts'
 
-/** `file` is named from the root. */
-export interface Unread {
+/** `file` is relative to the root. */
+export interface UnreadableFile {
   file: string
   reason: string
 }
 
 export interface ProjectStore {
-  /** The directory of the project itself. */
+  /** The project's directory. */
   root: string
   records: RecordStore
-  /** The days of which there is an archive of entries, as `yyyy-mm-dd`. */
+  /** Returns the days with an archive of entries, as `yyyy-mm-dd`. */
   archivedDays(): Promise<readonly string[]>
-  /** The text of its `config.yml` as it is now, or why it cannot be read; null where there is none. */
+  /** Returns the text of `config.yml`, or why it cannot be read; null if there is none. */
   configText(): Promise<string | { reason: string } | null>
-  /** Files that hold what could not be read, named from the root; at most so many. */
-  setAside(most: number): Promise<string[]>
-  /** What is no record and is left where it is: somebody is still at it, or it may not be moved. */
-  unread(): Promise<Unread[]>
-  /** Where the vectors are kept that were made of its entries, or of its decisions. */
-  vectors(of: 'blackboard' | 'decisions'): VectorShelf
-  /** The beginning of a file, named from the root; or why it cannot be read: it is none, or none of the project. */
+  /** Returns up to `limit` quarantined files, relative to the root. */
+  quarantinedFiles(limit: number): Promise<string[]>
+  /** Returns invalid files that were left in place, because they are being edited or must not be moved. */
+  unreadableFiles(): Promise<UnreadableFile[]>
+  /** Returns the store for the vectors of entries or of decisions. */
+  vectors(of: 'blackboard' | 'decisions'): VectorStore
+  /** Reads the start of a file by its path from the root. Returns a reason if it is not a file of the project. */
   readText(
     path: string,
     bytes_max: number,

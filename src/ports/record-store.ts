@@ -1,6 +1,6 @@
 /**
- * Small named documents: personas, projects, sessions, and every kind that a facade declares. One current
- * version per (kind, id). Every store runs `test/suites/record-store.suite.ts`.
+ * Stores small named documents: personas, projects, sessions, and every kind that a facade declares. One current
+ * version per (kind, id). Every store passes `test/suites/record-store.suite.ts`.
  */
 import type { Json } from '../contracts/ids.ts'
 
@@ -11,56 +11,54 @@ export interface RecordRow {
 }
 
 /**
- * What is done to one record takes effect in the order of the calls. Where a place can take several records in
- * one write, puts and removes that are asked for without waiting for each other share it; each of them resolves
- * only when that write survives a crash.
+ * Calls about one record take effect in order. If a format can write several records at once, concurrent puts and removes
+ * share a write; each resolves only when that write is durable.
  *
- * Where another process can take the place, each looks right before it changes anything, and rejects where that has
- * happened or nobody can tell. Only one that stands still exactly between that look and the change still makes it.
+ * If another process can take over the storage, each change checks ownership right before it writes, and rejects if it was
+ * lost or cannot be determined. Only a process suspended exactly between check and write can still write.
  */
 export interface RecordStore {
-  /** Resolves only once the record survives a crash; a reader sees the old one or the new one, never a mixture. */
+  /** Resolves when the record is durable. Readers see the old or the new record, never a mixture. */
   put(kind: string, id: string, body: RecordBody): Promise<void>
-  /** A copy of the caller's own. */
+  /** Returns a copy. */
   get(kind: string, id: string): Promise<RecordBody | null>
   /**
-   * All records of a kind, ordered by id. One that does not parse is set aside, or passed over where the disk does not let
-   * it be moved, and reported, never fatal.
+   * Returns all records of a kind, ordered by id. An invalid record is quarantined, or skipped if the disk does not allow
+   * moving it, and reported; it never fails the list.
    *
-   * The row of a record that has not changed since the last list is the very same object, and so is its body:
-   * readers may hang on it what they make of it, and change nothing in it, since all of them share it.
+   * The row and the body of a record unchanged since the last list are the same objects. Readers may use them as cache keys
+   * and must not change them.
    */
   list(kind: string): Promise<readonly RecordRow[]>
-  /** Removing what is not there is no error. */
+  /** Removing a missing record is not an error. */
   remove(kind: string, id: string): Promise<void>
-  /** Takes a record that its reader cannot use out of the way; where there are files, it is kept with the reason. */
-  setAside(kind: string, id: string, reason: string): Promise<void>
+  /** Removes a record that its reader cannot use. File stores keep it in quarantine with the reason. */
+  quarantine(kind: string, id: string, reason: string): Promise<void>
   /**
-   * False where a reader must leave the files of a kind as they are, also what it cannot use: git tracks them, and only a
-   * change rewrites them. True if it is absent.
+   * Returns false if reads must not change the files of a kind, not even to quarantine: git tracks them, and only a change of
+   * a record rewrites them. Default: true.
    */
   readersMayWrite?(kind: string): boolean
   /**
-   * Work that reads and then writes records of one kind, while nobody else writes that kind: neither in this
-   * process nor in another that shares the store. Such works run in the order of the calls, and writes from
-   * outside wait until they are over; reads by `list` do not. What the work throws is thrown, and what it had
-   * put stays put.
+   * Runs work that reads and then writes records of one kind, while no other writer changes that kind, neither in this
+   * process nor in another one. Works run in the order of the calls; other writes wait for them, but `list` does not. An
+   * error of the work is rethrown; records it has put remain.
    *
-   * The work uses the records it is handed. The store itself would wait for the work, and so for ever.
+   * The work must use the records passed to it. A call of the store itself would wait for the work and deadlock.
    */
-  exclusive<T>(kind: string, work: (records: HeldRecords) => Promise<T>): Promise<T>
+  exclusive<T>(kind: string, work: (records: KindRecords) => Promise<T>): Promise<T>
 }
 
 /**
- * The records of one kind in the hands of exclusive work: the same promises, without waiting for a turn.
+ * The records of one kind, as exclusive work uses them: the same promises, without queueing.
  *
- * Where people and other programs write the place without asking anybody, a record that has changed since the work last read
- * it is not written over, nor removed: that rejects with `store_unavailable`, and what they wrote stands.
+ * If people and other programs can change the files, a record that changed after the work last read it is not overwritten or
+ * removed: the call rejects with `store_unavailable`, and the other change is kept.
  */
-export interface HeldRecords {
+export interface KindRecords {
   put(id: string, body: RecordBody): Promise<void>
   get(id: string): Promise<RecordBody | null>
   list(): Promise<readonly RecordRow[]>
   remove(id: string): Promise<void>
-  setAside(id: string, reason: string): Promise<void>
+  quarantine(id: string, reason: string): Promise<void>
 }

@@ -1,6 +1,6 @@
 /**
- * The two local sockets as their users see them: JSON-RPC 2.0 in both directions, one message a line.
- * `system/rpc-peer.ts` speaks it over a stream, `system/local-socket.ts` over an owner-only socket.
+ * JSON-RPC 2.0 over the two local sockets, in both directions, one message per line. Implemented by
+ * `system/ipc/json-rpc-peer.ts` over a stream and `system/ipc/unix-socket.ts` over an owner-only socket.
  */
 import type { Json } from '../contracts/ids.ts'
 
@@ -8,37 +8,37 @@ export type RpcParams = { [key: string]: Json }
 
 export interface RpcPeer {
   /**
-   * Asks the other side. Rejects with a `TurnbellError`: what the other refused under the code it gave,
-   * `timed_out` without an answer in time, `daemon_unreachable` when the connection ends first.
+   * Sends a request to the peer. Rejects with a `TurnbellError`: the peer's error with its code, `timed_out` without a
+   * response in time, or `daemon_unreachable` if the connection ends first.
    */
   request(method: string, params: RpcParams, timeout_ms: number): Promise<Json>
-  /** Writes what is queued, then ends the connection. Calling it twice is fine. */
+  /** Writes queued messages, then ends the connection. May be called twice. */
   close(): void
 }
 
 export interface RpcHandlers {
   /**
-   * Called in the order of arrival. A `TurnbellError` that is thrown becomes the error answer, with the
-   * problem object as its data; anything else becomes `internal` and goes to `onBug`.
+   * Called in the order of arrival. A thrown `TurnbellError` becomes the error response with the problem object as its data;
+   * any other error becomes `internal` and is passed to `onBug`.
    */
   onRequest(method: string, params: RpcParams): Json | Promise<Json>
-  /** Once, whatever ended the connection; never after a call of the peer's own `close`. */
+  /** Called once when the connection ends for any reason except a call of this peer's `close`. */
   onClose(): void
-  /** A handler broke: for the log. `instance` is what the other side was told. */
+  /** Called when a handler throws an unexpected error. `instance` is the id in the error response. */
   onBug?(error: unknown, instance: string): void
 }
 
 export interface RpcListener {
-  /** Whether its socket can still be found: false once somebody has removed or replaced it. */
+  /** Returns whether the socket's path still refers to it; false if the file was removed or replaced. */
   isThere(): boolean
-  /** Ends every connection after its queued answers and takes the socket away. */
+  /** Ends every connection after its queued responses and removes the socket. */
   close(): Promise<void>
 }
 
 export interface LocalSockets {
   /**
    * Listens for peers of this user on a socket of mode 0600 in a directory of mode 0700. At most
-   * `LIMITS.socket_clients_max` at a time; one more is told `limit_reached` and let go.
+   * `LIMITS.socket_clients_max` at a time; another one gets `limit_reached` and is disconnected.
    *
    * @throws `home_not_permitted` for an unsafe directory, `bind_failed` otherwise.
    */

@@ -1,24 +1,27 @@
-/** Where other processes leave things for a hub that is away, or that they need not wait for. */
+/** Lines that other processes leave for the hub while it is down, or when they do not wait for it. */
 export interface Spool {
   /**
-   * Hands over every line that was left, oldest first, one after the other, and notes durably which are done before
-   * it hands over the next. A line that has to wait is handed over again by the next call, before what came later, and
-   * holds up no other. One that is refused, or has waited for too long or among too many, is kept
-   * aside with the reason.
+   * Passes every spooled line to `take`, oldest first, in groups of bounded size, and records durably which are done before it
+   * passes the next group. A deferred line is passed again by the next call, before later lines, and blocks no other line. A
+   * rejected line, or one deferred too long or among too many, is stored with the reason. Entries that are not regular files
+   * are quarantined, never read.
    *
-   * A process that dies between what `take` did and the note leaves that line to be handed over again, by whoever
-   * opens the spool next: only `take` can know, by the id in the line, that it was done.
+   * After a crash between `take` and the record, the next process passes that group again; `take` must recognise lines that
+   * are done by their ids. `take` returns the outcome of each line, in order.
    */
-  takeAll(take: (line: string) => Promise<Taken>): Promise<{ taken: number; refused: number }>
-  /** Hands over nothing more; resolves when the line that was handed over is done, and noted. */
+  consume(take: (lines: readonly string[]) => Promise<readonly LineOutcome[]>): Promise<{
+    taken: number
+    refused: number
+  }>
+  /** Passes no further group; resolves when the current group is done and recorded. */
   close(): Promise<void>
 }
 
-export type Taken =
+export type LineOutcome =
   | 'taken'
-  /** Never to be tried again. */
+  /** Rejected for good. */
   | { refused: string }
-  /** The reason is for a while, and not the line's. */
+  /** Deferred for a temporary reason that is not caused by the line. */
   | { later: string }
-  /** Something broke, and it may be because of the line: tried a few times more. */
+  /** Failed, possibly because of the line; retried a few times. */
   | { broke: string }

@@ -11,17 +11,17 @@ import type { Doorbell } from '../contracts/doorbell.ts'
 export interface Surface {
   /** Puts the doorbell into the surface's own queue; promises nothing more. Never throws: a failure is a proof. */
   notify_surface(doorbell: Doorbell): Promise<RingResult>
-  /** The agent's UI was restarted: drop the old attachment and bind again. */
+  /** Drops the old attachment and attaches again, after the agent's UI was restarted. */
   resume_surface(): Promise<void>
-  /** Is it there, and where does its turn stand. */
+  /** Returns whether the surface is present, and the state of its turn. */
   status(): Promise<SurfaceStatus>
 }
 
-/** The daemon as a shim sees it. */
+/** The daemon, as used by a shim. */
 export interface SurfaceHost {
   /**
-   * Tells the daemon what changed. With `take`, the answer may carry a doorbell that this very answer
-   * must hand to the agent. Resolves with `{ doorbell: null }` while the daemon is away.
+   * Reports a change to the daemon. With `take`, the response may contain a doorbell, which the shim must deliver to the
+   * agent in its own response. Resolves with `{ doorbell: null }` while the daemon is not reachable.
    */
   report(report: SurfaceReport): Promise<ReportAnswer>
 }

@@ -1,12 +1,12 @@
-/** One HTTP request. `src/system/web.ts` makes real ones. */
+/** Sends single HTTP requests. `src/system/ipc/web.ts` sends real ones. */
 export interface Web {
   /**
-   * Asks exactly this address: no redirect is followed, no proxy taken from the environment, no cookie kept.
+   * Sends the request to exactly this address: follows no redirect, uses no proxy from the environment, stores no cookie.
    *
-   * @throws `request_failed` where no answer comes, `timed_out` where none is complete in time. Neither says
-   * what the headers held.
+   * @throws `request_failed` without a response, `timed_out` without a complete response in time. Neither contains header
+   * values.
    */
-  request(request: WebRequest): Promise<WebAnswer>
+  request(request: WebRequest): Promise<WebResponse>
 }
 
 export interface WebRequest {
@@ -15,14 +15,14 @@ export interface WebRequest {
   headers: Readonly<Record<string, string>>
   body?: string
   timeout_ms: number
-  answer_bytes_max: number
+  response_bytes_max: number
 }
 
-export interface WebAnswer {
+export interface WebResponse {
   status: number
-  /** In lower case; several of the same name are joined by commas. */
+  /** Names in lower case; several headers of the same name are joined by commas. */
   headers: Record<string, string>
   body: string
-  /** The answer was longer. */
-  cut: boolean
+  /** True if the response was longer than the limit. */
+  truncated: boolean
 }

@@ -1,22 +1,25 @@
-/** Opens the stores a hub stands on: `memory:`, `file:`, `file:/some/directory`. */
+/** Opens the stores of a hub by URI: `memory:`, `file:`, `file:/some/directory`. */
 import fs from 'node:fs'
 import path from 'node:path'
-import { TurnbellError } from '../contracts/errors.ts'
+import { TurnbellError } from '../contracts/errors/errors.ts'
 import type { Clock } from '../ports/clock.ts'
 import type { EventLog } from '../ports/event-log.ts'
 import type { Log } from '../ports/log.ts'
 import type { RecordStore } from '../ports/record-store.ts'
 import type { SignalStore } from '../ports/signal-store.ts'
-import { closeEach } from '../system/close-each.ts'
-import { lockDirectory, type DirectoryLock } from '../system/directory-lock.ts'
-import { ensurePrivateDirectory } from '../system/home.ts'
-import { codeOf, type Disk } from './file/disk.ts'
-import { openFileEventLog } from './file/event-log.ts'
-import { createFileRecordStore } from './file/record-store.ts'
-import { refusalOf } from './file/refusal.ts'
-import { repairJournal } from './file/repair.ts'
-import type { FileSignalStore } from './file/signal-calls.ts'
-import { openFileSignalStore } from './file/signal-store.ts'
+import { closeInOrder } from '../system/files/close-all.ts'
+import { takeOwnerLock, type OwnerLock } from '../system/files/owner-lock.ts'
+import { ensurePrivateDirectory } from '../system/config/home.ts'
+import { diskHint } from '../system/files/system-error.ts'
+import { readCompleteness, type Completeness } from './file/journal/completeness.ts'
+import { codeOf, systemDisk, type Disk } from './file/journal/disk.ts'
+import { openFileEventLog } from './file/events/event-log.ts'
+import { createFileRecordStore } from './file/records/record-store.ts'
+import { describeGivenUp, giveUpLost } from './file/signals/give-up.ts'
+import { toStoreError } from './file/journal/disk-errors.ts'
+import { repairJournal } from './file/signals/repair.ts'
+import type { FileSignalStore } from './file/signals/signal-operations.ts'
+import { openFileSignalStore } from './file/signals/signal-store.ts'
 import { createMemoryEventLog } from './memory/event-log.ts'
 import { createMemoryRecordStore } from './memory/record-store.ts'
 import { createMemorySignalStore } from './memory/signal-store.ts'
@@ -25,40 +28,40 @@ export interface Stores {
   signals: SignalStore
   records: RecordStore
   events: EventLog
-  /** Flushes all three and lets go of the directory. Calling it twice is fine. */
+  /** Flushes all three and releases the directory. May be called twice. */
   close(): Promise<void>
 }
 
 export interface StoreOptions {
   clock: Clock
   log: Log
-  /** What `file:` without a path means: `home.hub_dir`. */
+  /** Directory of a `file:` URI without a path: `home.hub_dir`. */
   hub_dir: string
-  /** Sets aside what is damaged in the journal before opening it, instead of refusing. */
+  /** Quarantines damaged parts of the journal before opening it, instead of failing. */
   repair?: boolean
-  /** What the journal stands on instead of the system's files; only benchmarks and tests bring their own. */
+  /** Disk of the journal. Default: the system's files. Set by benchmarks and tests. */
   disk?: Disk
-  /** So small that files end and others begin within a test. */
+  /** Sizes small enough that a test fills several files. */
   sizes?: { segment_bytes_max?: number; events_max?: number }
   /**
-   * Called when the store can promise nothing any more, and every later change is refused. At most once because a write
-   * or sync failed: the hub says so until it is told `onWritable`. At most once because another hub took the directory
-   * (`store_fenced`), be it after that: the hub should stop. Then nothing more is told.
+   * Called when the store rejects all further changes. At most once after a failed write or sync; the hub reports that until
+   * `onWritable`. At most once, possibly after that, because another hub took the directory (`store_fenced`); the hub
+   * should then stop. No call follows a `store_fenced`.
    */
   onFatal?: (error: TurnbellError) => void
-  /** Called at most once, after a write or sync had failed: whoever closes these stores and opens them again can write. */
+  /** Called at most once after a failed write or sync, when stores that are closed and reopened could write again. */
   onWritable?: () => void
 }
 
 /**
- * @throws `config_invalid` for a URI it does not know, `already_running` when another process owns the
+ * @throws `config_invalid` for an unknown URI, `already_running` when another process owns the
  * directory, `home_not_permitted` when it cannot be used, `store_damaged` naming file and byte offset.
  */
 export async function openStores(uri: string, options: StoreOptions): Promise<Stores> {
   if (uri === 'memory:') return openMemory(options)
   if (uri.startsWith('file:')) return openDirectory(uri, options)
   throw new TurnbellError('config_invalid', {
-    detail: `hub.store: ${uri} cannot be opened by this version; found neither memory: nor file:`,
+    detail: `hub.store: ${uri} is not supported; it starts with neither memory: nor file:`,
     hint: 'Use file: (the default) or memory:.',
   })
 }
@@ -79,42 +82,40 @@ function openMemory({ clock }: StoreOptions): Stores {
 
 async function openDirectory(uri: string, options: StoreOptions): Promise<Stores> {
   const { clock, log, hub_dir, sizes: { segment_bytes_max, events_max } = {} } = options
-  const named = uri.slice('file:'.length).replace(/^\/\//, '')
-  const directory = named === '' ? hub_dir : path.resolve(named)
+  const uri_path = uri.slice('file:'.length).replace(/^\/\//, '')
+  const directory = uri_path === '' ? hub_dir : path.resolve(uri_path)
   ensurePrivateDirectory(directory)
 
-  const fatal = untilTaken((error: TurnbellError) => {
-    log.error({ err: error }, 'the store takes no more changes')
+  const fatal = firstErrorThenFenced((error: TurnbellError) => {
+    log.error({ err: error }, 'store is read-only: write failed')
     options.onFatal?.(error)
   })
   let signals: FileSignalStore | null = null
-  // Not the home's own lock, which the hub holds already: two homes may name the same directory.
-  const lock = await lockDirectory({
+  // In addition to the home's lock, because two homes may use the same store directory.
+  const lock = await takeOwnerLock({
     lock: path.join(directory, 'store.lock'),
     what: 'a hub',
+    onRetaken: (err) => log.warn({ err }, 'lock of the store was removed and reacquired'),
     onLost(cause) {
       const error = new TurnbellError('store_fenced', {
-        detail: `the lock of ${directory} was taken away: ${cause.message}`,
+        detail: `the lock of ${directory} was lost: ${cause.message}`,
         cause,
       })
       signals?.fence(error)
       fatal(error)
     },
   }).catch((error: unknown) => {
-    throw explained(withAddress(error, directory), directory)
+    throw toOpenError(withAddress(error, directory), directory)
   })
   let events: EventLog | null = null
   try {
-    for (const file of options.repair === true ? repairJournal(directory) : []) {
-      log.warn(file, 'damaged lines were taken out of the journal and kept aside')
-    }
+    if (options.repair === true) repair(directory, log)
     signals = await openFileSignalStore({
       directory,
       clock,
       ...(options.disk === undefined ? {} : { disk: options.disk }),
       ...(segment_bytes_max === undefined ? {} : { segment_bytes_max }),
-      onCut: (notice) =>
-        log.warn(notice, 'the journal ended in a torn write, which was cut off and kept aside'),
+      onCut: (notice) => log.warn(notice, 'torn write at the end of the journal cut off and kept in a file'),
       onFatal: fatal,
       ...(options.onWritable === undefined ? {} : { onWritable: options.onWritable }),
     })
@@ -122,50 +123,73 @@ async function openDirectory(uri: string, options: StoreOptions): Promise<Stores
       directory: path.join(directory, 'events'),
       clock,
       ...(events_max === undefined ? {} : { events_max }),
-      onFailed: (err) => log.error({ err }, 'events are kept in memory only from now on'),
+      onFailed: (err) => log.error({ err }, 'event log cannot be written; events are kept in memory only'),
     })
     const journal = signals
     const records = createFileRecordStore({
       directory: path.join(directory, 'records'),
-      onRejected: (notice) => log.warn(notice, 'a file that is no record is set aside, or else passed over'),
+      onRejected: (notice) => log.warn(notice, 'invalid record file quarantined or ignored'),
       mayChange: () => journal.checkOwned(),
     })
-    return { signals, records, events, close: closing(signals, events, lock) }
+    return { signals, records, events, close: createClose(signals, events, lock) }
   } catch (error) {
-    await closing(signals, events, lock)().catch((err: unknown) =>
-      log.warn({ err }, 'the store that did not open could not be closed'),
+    await createClose(signals, events, lock)().catch((err: unknown) =>
+      log.warn({ err }, 'closing the store failed after a failed open'),
     )
-    throw explained(error, directory)
+    throw toOpenError(error, directory)
   }
 }
 
-function closing(
-  signals: SignalStore | null,
-  events: EventLog | null,
-  lock: DirectoryLock,
-): () => Promise<void> {
-  let closed: Promise<void> | null = null
-  return () => (closed ??= closeEach([() => events?.close(), () => signals?.close(), () => lock.release()]))
+function repair(directory: string, log: Log): void {
+  const { missing, segments } = completenessBefore(directory)
+  const repaired = repairJournal(directory)
+  for (const file of repaired) {
+    log.warn(file, 'damaged journal lines quarantined')
+  }
+  const last = segments.at(-1)?.file
+  const end_was_damaged = missing !== null || repaired.some(({ file }) => file === last)
+  const given_up = giveUpLost(directory, systemDisk, end_was_damaged)
+  if (given_up !== null) log.warn(given_up, describeGivenUp(given_up))
 }
 
-/** The first failure, and then only that another hub has the directory, which is the last word. */
-function untilTaken(call: (error: TurnbellError) => void): (error: TurnbellError) => void {
-  let told: TurnbellError | null = null
+/** Reads the completeness before the repair. A segment that is not a file counts as missing. */
+function completenessBefore(directory: string): Pick<Completeness, 'segments'> & { missing: object | null } {
+  try {
+    return readCompleteness(systemDisk, directory)
+  } catch (error) {
+    if (!(error instanceof TurnbellError)) throw error
+    return { missing: error, segments: [] }
+  }
+}
+
+function createClose(
+  signals: SignalStore | null,
+  events: EventLog | null,
+  lock: OwnerLock,
+): () => Promise<void> {
+  let closed: Promise<void> | null = null
+  return () =>
+    (closed ??= closeInOrder([() => events?.close(), () => signals?.close(), () => lock.release()]))
+}
+
+/** Forwards the first error, and after it only one `store_fenced`. */
+function firstErrorThenFenced(call: (error: TurnbellError) => void): (error: TurnbellError) => void {
+  let last: TurnbellError | null = null
   return (error) => {
-    if (told?.code === 'store_fenced' || (told !== null && error.code !== 'store_fenced')) return
-    told = error
+    if (last?.code === 'store_fenced' || (last !== null && error.code !== 'store_fenced')) return
+    last = error
     call(error)
   }
 }
 
-/** The holder's address, where it has said so: the reader can use that hub instead. */
+/** Adds the running hub's address to `already_running`, so that the reader can use that hub. */
 function withAddress(error: unknown, directory: string): unknown {
   if (!(error instanceof TurnbellError) || error.code !== 'already_running') return error
   const url = addressIn(path.join(directory, 'hub.pid'))
   if (url === null) return error
   return new TurnbellError('already_running', {
     detail: `${error.detail}, at ${url}`,
-    hint: `Use that hub, or stop it first: it answers at ${url}.`,
+    hint: `Use the hub at ${url}, or stop it first.`,
     cause: error,
   })
 }
@@ -179,15 +203,15 @@ function addressIn(file: string): string | null {
   }
 }
 
-/** What the system says about a directory, in words for the one who must mend it. */
-function explained(error: unknown, directory: string): unknown {
+/** Converts a system error of the directory to a TurnbellError with a hint for the operator. */
+function toOpenError(error: unknown, directory: string): unknown {
   const code = codeOf(error)
   if (error instanceof TurnbellError || code === undefined) return error
   const detail = `${directory} cannot be used`
-  if (code !== 'EACCES' && code !== 'EPERM' && code !== 'EROFS') return refusalOf(error, detail)
+  if (code !== 'EACCES' && code !== 'EPERM' && code !== 'EROFS') return toStoreError(error, detail)
   return new TurnbellError('home_not_permitted', {
     detail: `${detail}: ${String(error)}`,
-    hint: 'The directory and everything in it must be writable and belong to you.',
+    hint: `${diskHint(code)}.`,
     cause: error,
   })
 }

@@ -1,8 +1,8 @@
-/** What decides when a store lets go of something. The defaults are the protocol's; tests shorten them. */
-import { LIMITS } from '../contracts/limits.ts'
+/** How long a store keeps signals and idempotency keys. The defaults are the protocol's; tests use shorter ones. */
+import { LIMITS } from '../contracts/limits/limits.ts'
 
 export interface Retention {
-  /** A signal that came back more often than this is dead. */
+  /** Number of deliveries after which a released signal becomes dead. */
   deliveries_max: number
   idempotency_window_ms: number
   finished_retention_ms: number

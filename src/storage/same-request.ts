@@ -1,9 +1,10 @@
+/** Compares two requests that use the same idempotency key. */
 import { isDeepStrictEqual } from 'node:util'
-import { TurnbellError } from '../contracts/errors.ts'
+import { TurnbellError } from '../contracts/errors/errors.ts'
 import type { Json } from '../contracts/ids.ts'
 import type { Signal } from '../contracts/signal.ts'
 
-/** What a sender asks for. Ids, times and the lifetime are not part of it: a retry has its own. */
+/** Fields of a request that a retry must repeat. Ids, times and the lifetime differ between retries. */
 const REQUEST = [
   'to',
   'intent',
@@ -15,7 +16,7 @@ const REQUEST = [
   'request_digest',
 ] as const
 
-/** `idempotency_key_reused` if `again` is not the request that its key was used for first; null if it is. */
+/** Returns `idempotency_key_reused` if `again` differs from the first request with its key; null if it does not. */
 export function reuseRefusal(first: Signal, again: Signal): TurnbellError | null {
   const differing: string[] = REQUEST.filter((field) => first[field] !== again[field])
   if (!isDeepStrictEqual(stored(first.payload), stored(again.payload))) differing.push('payload')
@@ -25,7 +26,7 @@ export function reuseRefusal(first: Signal, again: Signal): TurnbellError | null
   })
 }
 
-/** As a journal returns it: the order of members does not count, and -0 is 0. */
+/** Returns the payload as a journal returns it: member order does not matter, and -0 is 0. */
 function stored(payload: Json): unknown {
   return JSON.parse(JSON.stringify(payload ?? null))
 }

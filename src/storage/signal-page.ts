@@ -1,9 +1,9 @@
-/** One page of what a query of signals finds. */
+/** Collects one page of a signal query. */
 import type { SignalView } from '../contracts/signal.ts'
 import type { SignalPage, SignalQuery } from '../ports/signal-store.ts'
 
-/** `takes` what is found, in order; it answers false for what no longer fits and begins the next page. */
-export function openPage({ limit, bytes_max = Infinity, bytesOf = jsonBytes }: SignalQuery): {
+/** Pass matches to `takes` in order. It returns false for the first match that no longer fits on the page. */
+export function openPage({ limit, bytes_max = Infinity }: SignalQuery): {
   page: SignalPage
   takes: (view: SignalView) => boolean
 } {
@@ -11,7 +11,7 @@ export function openPage({ limit, bytes_max = Infinity, bytesOf = jsonBytes }: S
   const { signals } = page
   let bytes = 0
   function takes(view: SignalView): boolean {
-    if (bytes_max < Infinity) bytes += bytesOf(view)
+    if (bytes_max < Infinity) bytes += jsonBytes(view)
     const fits = signals.length < limit && (bytes <= bytes_max || signals.length === 0)
     if (fits) signals.push(view)
     else page.next = signals.at(-1)?.seq ?? null
@@ -20,7 +20,7 @@ export function openPage({ limit, bytes_max = Infinity, bytesOf = jsonBytes }: S
   return { page, takes }
 }
 
-/** With the comma behind it. */
+/** Size of the JSON text with its comma. */
 function jsonBytes(view: SignalView): number {
   return Buffer.byteLength(JSON.stringify(view)) + 1
 }

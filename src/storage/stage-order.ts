@@ -10,8 +10,8 @@ export const STAGE_ORDER = [
 export type ObservedStage = (typeof STAGE_ORDER)[number]
 
 /**
- * The time to keep for a stage, in milliseconds: not before an earlier stage or the creation, not after a later stage. What
- * observes a stage may report it late, and clocks are set.
+ * Returns the time to store for a stage, in milliseconds: not before an earlier stage or the creation, not after a later
+ * stage. Stages may be reported late, and clocks may be changed.
  */
 export function timeInOrder(
   stage: ObservedStage,
@@ -22,9 +22,9 @@ export function timeInOrder(
   const place = STAGE_ORDER.indexOf(stage)
   let time = Math.max(at, created_at)
   for (const [other_place, other] of STAGE_ORDER.entries()) {
-    const known = other_place === place ? null : timeOf(other)
-    if (known === null) continue
-    time = other_place < place ? Math.max(time, known) : Math.min(time, known)
+    const other_time = other_place === place ? null : timeOf(other)
+    if (other_time === null) continue
+    time = other_place < place ? Math.max(time, other_time) : Math.min(time, other_time)
   }
   return time
 }

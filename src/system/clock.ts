@@ -1,4 +1,4 @@
-/** The real clock. */
+/** The system clock. */
 import type { Clock, Timer } from '../ports/clock.ts'
 
 export const systemClock: Clock = {

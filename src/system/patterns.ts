@@ -1,23 +1,25 @@
 /**
- * Tries a pattern for a bounded time: V8 can interrupt one that backtracks only when it runs as a script. It counts
- * the time that passes; one that had no processor meanwhile, on a busy machine, is tried again.
+ * Evaluates a regular expression with a time limit: V8 can interrupt backtracking only in a script. The limit is
+ * wall-clock time, so an evaluation that did not get the processor on a busy machine is repeated.
  */
 import vm from 'node:vm'
-import { TurnbellError } from '../contracts/errors.ts'
-import { LIMITS } from '../contracts/limits.ts'
-import type { Patterns } from '../ports/patterns.ts'
+import { TurnbellError } from '../contracts/errors/errors.ts'
+import { LIMITS } from '../contracts/limits/limits.ts'
+import type { RegexMatcher } from '../ports/regex-matcher.ts'
 
 export interface PatternTries {
-  /** @throws where it is no pattern, and with ERR_SCRIPT_EXECUTION_TIMEOUT after so much time. */
+  /**
+   * @throws for an invalid pattern, and with ERR_SCRIPT_EXECUTION_TIMEOUT after the time limit.
+   */
   test: (pattern: string, text: string, timeout_ms: number) => boolean
-  /** What this process has had of its processors. */
+  /** Processor time of this process. */
   processor_ms: () => number
 }
 
-/** A little of a try goes to others, also on a free processor. */
+/** An evaluation never gets the whole time, even on an idle machine. */
 const ENOUGH_MS = 0.9 * LIMITS.pattern_ms
 
-export function boundedPatterns({ test, processor_ms }: PatternTries): Patterns {
+export function boundedPatterns({ test, processor_ms }: PatternTries): RegexMatcher {
   return {
     matches(pattern, text) {
       let [tries, computed_ms] = [0, 0]
@@ -30,11 +32,11 @@ export function boundedPatterns({ test, processor_ms }: PatternTries): Patterns 
           computed_ms += processor_ms() - before_ms
           const slow = (cause as NodeJS.ErrnoException).code === 'ERR_SCRIPT_EXECUTION_TIMEOUT'
           if (slow && tries < LIMITS.pattern_tries_max && computed_ms < ENOUGH_MS) continue
-          // What it throws comes from another realm: an `Error` there is none here.
+          // The error is from another realm, so `instanceof Error` is false.
           const why = slow ? 'takes too long with this text' : String((cause as Error).message)
           throw new TurnbellError('params_invalid', {
             detail: `the pattern ${JSON.stringify(pattern)}: ${why}`,
-            hint: 'Write a regular expression of JavaScript, without a repetition inside of a repetition.',
+            hint: 'Use a JavaScript regular expression without nested repetitions.',
             cause,
           })
         }
@@ -45,7 +47,7 @@ export function boundedPatterns({ test, processor_ms }: PatternTries): Patterns 
 
 const SCRIPT = new vm.Script('new RegExp(pattern, "u").test(text)')
 
-export const systemPatterns: Patterns = boundedPatterns({
+export const systemPatterns: RegexMatcher = boundedPatterns({
   test: (pattern, text, timeout) => SCRIPT.runInNewContext({ pattern, text }, { timeout }) === true,
   processor_ms() {
     const { user, system } = process.cpuUsage()

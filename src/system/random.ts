@@ -1,10 +1,13 @@
-/** Real randomness, and ULIDs that never go backwards. */
+/** System randomness, and monotonic ULIDs. */
 import { randomBytes, randomFillSync } from 'node:crypto'
 import { decodeTime, monotonicFactory } from 'ulid'
 import type { Clock } from '../ports/clock.ts'
 import type { Ids, Random } from '../ports/random.ts'
 
-/** What one number is made of; asking the system for so little costs more than all the rest of an id. */
+/**
+ * Size of one number. They are taken from a buffer, because a system call for so few bytes costs more than the rest of
+ * an id.
+ */
 const NUMBER_BYTES = 6
 const pool = Buffer.alloc(NUMBER_BYTES * 512)
 let drawn = pool.length
@@ -23,9 +26,8 @@ export const systemRandom: Random = {
 }
 
 /**
- * One factory a process: `ulid()` alone is out of order inside a millisecond. The time handed to the
- * factory never decreases, so a clock that steps back makes ids that are a little ahead of it instead
- * of ids that sort wrongly.
+ * One factory a process, because `ulid()` alone is not monotonic within a millisecond. The time passed to it never
+ * decreases: after a clock step back, ids are slightly ahead of the clock instead of out of order.
  */
 export function createIds(clock: Pick<Clock, 'now'>, random: Random): Ids {
   const make = monotonicFactory(() => random.next())

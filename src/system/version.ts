@@ -1,4 +1,4 @@
-/** The package's version; the build writes it in, a run from source has none. */
+/** Version of the package, inserted by the build; undefined when run from source. */
 declare global {
   var TURNBELL_VERSION: string | undefined
 }

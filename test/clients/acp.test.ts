@@ -1,19 +1,24 @@
 /**
- * Real agents behind the Agent Client Protocol, kept by the persona's daemon, against a real hub and a scripted
- * model, without a network. What counts is what the model was shown: one doorbell per turn, then the drained
- * signals, each of them once.
+ * Real agents behind the Agent Client Protocol, kept by the persona's daemon, with a real hub and a scripted
+ * model, without a network. The assertions use what the model was shown: one doorbell per turn, then the drained
+ * signals, each once.
  */
 import fs from 'node:fs'
 import path from 'node:path'
 import { beforeAll, describe, expect, test } from 'vitest'
 import { describeClient } from '../suites/client.suite.ts'
-import { leaveAsked, openOpencodeAcpWorld, sessionsOpened, shimPid } from '../support/acp-world.ts'
-import { notedPid } from '../support/client-world.ts'
-import { expectOneBellPerTurn, turnsOf } from '../support/conversation.ts'
+import {
+  permissionsAnswered,
+  openOpencodeAcpWorld,
+  sessionsOpened,
+  shimPid,
+} from '../support/clients/acp-world.ts'
+import { notedPid } from '../support/clients/client-world.ts'
+import { expectOneBellPerTurn, turnsOf } from '../support/clients/conversation.ts'
 import { eventually } from '../support/eventually.ts'
-import { opencodeProgram } from '../support/opencode-world.ts'
-import { scenesOf, type Scene } from '../support/scene.ts'
-import { processAlive } from '../../src/system/processes.ts'
+import { opencodeProgram } from '../support/clients/opencode-world.ts'
+import { scenesOf, type Scene } from '../support/clients/scene.ts'
+import { processAlive } from '../../src/system/process/process-info.ts'
 
 const open = scenesOf(
   {
@@ -25,7 +30,7 @@ const open = scenesOf(
 
 beforeAll(() => void opencodeProgram())
 
-/** Its daemon starts the agent, which takes its time until it has a session. */
+/** The daemon starts the agent, which needs some time to open a session. */
 const begun = (scene: Scene) =>
   eventually('the agent is ready', async () => (await scene.status()).surface.turn === 'idle', 60_000)
 
@@ -39,7 +44,7 @@ describeClient('opencode acp', {
   says_by_signal: true,
 })
 
-/** A signal makes the agent run a tool that lasts; answers once it runs. */
+/** A signal makes the agent run a slow tool; resolves when the tool runs. */
 async function inTheMiddle(scene: Scene) {
   const tool = scene.longTool()
   scene.model.next(/work long/, tool.reply)
@@ -50,7 +55,7 @@ async function inTheMiddle(scene: Scene) {
 
 const isGone = (pid: number) => eventually(`the process ${pid} is gone`, () => !processAlive(pid))
 
-/** After one bell each; the next agent goes on where the former left off, and shows what that was handed too. */
+/** After one doorbell each; the next agent resumes the session and also shows what the former one received. */
 async function handedOutAgain(scene: Scene, sent: string): Promise<void> {
   await begun(scene)
   await scene.settled([sent])
@@ -60,7 +65,7 @@ async function handedOutAgain(scene: Scene, sent: string): Promise<void> {
 }
 
 describe('opencode acp', () => {
-  test('has subagents that cannot take its signals', async () => {
+  test('opencode acp has subagents that cannot drain', { tags: ['extended'] }, async () => {
     const scene = await open()
     await begun(scene)
     const input = { description: 'a look', prompt: 'look around', subagent_type: 'general' }
@@ -72,14 +77,14 @@ describe('opencode acp', () => {
     expectOneBellPerTurn(scene.model, ['ask a helper'])
   })
 
-  test('that asks leave is refused, except for taking its signals', async () => {
+  test('opencode acp has its permission requests rejected, except for drains', async () => {
     const scene = await open({ asks: true })
     await begun(scene)
     const command = `touch ${path.join(scene.project, 'asked-for')}`
     scene.model.next(/make a file/, { tools: [scene.tools.shell(command)] })
     await scene.settled([await scene.send('make a file')])
     expect(fs.existsSync(path.join(scene.project, 'asked-for'))).toBe(false)
-    expect(leaveAsked(scene)).toEqual([
+    expect(permissionsAnswered(scene)).toEqual([
       { own: true, decided: 'allowed' },
       { own: false, decided: 'rejected' },
     ])
@@ -87,7 +92,7 @@ describe('opencode acp', () => {
   })
 
   test(
-    'that asks leave gets it once each time, where its persona allows',
+    'opencode acp has its permission requests allowed once each if its persona allows',
     { tags: ['extended'] },
     async () => {
       const scene = await open({ asks: true, permissions: 'allow' })
@@ -98,11 +103,11 @@ describe('opencode acp', () => {
         await scene.settled([await scene.send(`make ${name}`)])
         expect(fs.existsSync(path.join(scene.project, name))).toBe(true)
       }
-      expect(leaveAsked(scene).filter(({ own }) => !own)).toHaveLength(2)
+      expect(permissionsAnswered(scene).filter(({ own }) => !own)).toHaveLength(2)
     },
   )
 
-  test('that is killed while idle goes on with its session', { tags: ['extended'] }, async () => {
+  test('opencode acp that is killed while idle resumes its session', { tags: ['extended'] }, async () => {
     const scene = await open()
     await begun(scene)
     await scene.settled([await scene.send('before')])
@@ -116,7 +121,7 @@ describe('opencode acp', () => {
     expect(new Set(sessions).size).toBe(1)
   })
 
-  test('that is killed in its turn gets what it had drained again', async () => {
+  test('opencode acp that is killed during a turn gets its drained signals again', async () => {
     const scene = await open()
     await begun(scene)
     const { sent } = await inTheMiddle(scene)
@@ -126,7 +131,7 @@ describe('opencode acp', () => {
     expect(notedPid(scene, 'acp')).not.toBe(pid)
   })
 
-  test('leaves nothing behind when its shim is killed, and comes back', async () => {
+  test('opencode acp leaves no process when its shim is killed, and is restarted', async () => {
     const scene = await open()
     await begun(scene)
     const { sent } = await inTheMiddle(scene)
@@ -136,7 +141,7 @@ describe('opencode acp', () => {
     await handedOutAgain(scene, sent)
   })
 
-  test('ends with its daemon', async () => {
+  test('opencode acp exits with its daemon', async () => {
     const scene = await open()
     await begun(scene)
     const pid = notedPid(scene, 'acp')

@@ -1,11 +1,16 @@
-/** A Claude Code without a window, kept by its persona's daemon: nobody types, everything comes as a signal. */
+/** A headless Claude Code, kept by its persona's daemon; all input arrives as signals. */
 import fs from 'node:fs'
 import path from 'node:path'
 import { beforeAll, describe, expect, test } from 'vitest'
-import { claudeProgram, inboxIs, openClaudeWorld, type ClaudeOptions } from '../support/claude-world.ts'
-import { expectOneBellPerTurn, turnsOf } from '../support/conversation.ts'
+import {
+  claudeProgram,
+  inboxIs,
+  openClaudeWorld,
+  type ClaudeOptions,
+} from '../support/clients/claude-world.ts'
+import { expectOneBellPerTurn, turnsOf } from '../support/clients/conversation.ts'
 import { eventually } from '../support/eventually.ts'
-import { scenesOf } from '../support/scene.ts'
+import { scenesOf } from '../support/clients/scene.ts'
 import { describeClient } from '../suites/client.suite.ts'
 
 beforeAll(() => void claudeProgram())
@@ -16,14 +21,14 @@ const TOOLS = {
 }
 const openWorld = scenesOf(TOOLS, openClaudeWorld)
 
-/** Below the home, as a configuration names it. */
+/** Relative to the home, as in the configuration. */
 const KEPT = { surface: 'claude-code', headless: true, project: '../project' } as const
 const open = ({ persona, ...options }: ClaudeOptions = {}) =>
   openWorld({ persona: { ...KEPT, ...persona }, ...options })
 
 type Scene = Awaited<ReturnType<typeof open>>
 
-/** The client's process, as the one that keeps it noted it. */
+/** The client's process, from the keeper's note. */
 function note(scene: Scene): { pid: number; session_id: string; begun: boolean } {
   const file = path.join(scene.directory, 'turnbell/run/local/ada/claude-headless.json')
   return JSON.parse(fs.readFileSync(file, 'utf8')) as ReturnType<typeof note>
@@ -40,7 +45,7 @@ describeClient('Claude Code kept by the daemon', {
 })
 
 describe('Claude Code kept by the daemon', () => {
-  test('is started again when it was killed, and goes on with its session', async () => {
+  test('a killed Claude Code is restarted and resumes its session', async () => {
     const scene = await open()
     await scene.turnIs('idle')
     await scene.settled([await scene.send('before')])
@@ -56,7 +61,7 @@ describe('Claude Code kept by the daemon', () => {
     expect((await scene.status()).restarts).toBe(1)
   })
 
-  test('is one client when its daemon is killed and comes back', async () => {
+  test('Claude Code runs once after its daemon was killed and restarted', async () => {
     const scene = await open()
     await scene.turnIs('idle')
     await scene.settled([await scene.send('before')])
@@ -71,7 +76,7 @@ describe('Claude Code kept by the daemon', () => {
     expectOneBellPerTurn(scene.model, ['before', 'after'])
   })
 
-  test('goes with its daemon', async () => {
+  test('Claude Code exits with its daemon', async () => {
     const scene = await open()
     await scene.turnIs('idle')
     const { pid } = note(scene)
@@ -82,20 +87,23 @@ describe('Claude Code kept by the daemon', () => {
   test.each([
     ['reject', false],
     ['allow', true],
-  ] as const)('with permissions %s may use a tool that asks: %s', async (permissions, may) => {
-    const scene = await open({ persona: { permissions } })
-    await scene.turnIs('idle')
-    const file = path.join(scene.project, 'asked-for')
-    scene.model.next(/make a file/, { tools: [TOOLS.shell(`touch ${file}`)] })
-    await scene.settled([await scene.send('make a file')])
-    expect(fs.existsSync(file)).toBe(may)
-    // What is refused ends no session, and turnbell's own tools were allowed either way.
-    await scene.settled([await scene.send('one more')])
-    const turns = turnsOf(scene.model)
-    expect(turns.flatMap(({ drained }) => drained)).toEqual(['make a file', 'one more'])
-  })
+  ] as const)(
+    'Claude Code with permissions %s may use a tool that requires permission: %s',
+    async (permissions, may) => {
+      const scene = await open({ persona: { permissions } })
+      await scene.turnIs('idle')
+      const file = path.join(scene.project, 'asked-for')
+      scene.model.next(/make a file/, { tools: [TOOLS.shell(`touch ${file}`)] })
+      await scene.settled([await scene.send('make a file')])
+      expect(fs.existsSync(file)).toBe(may)
+      // A rejection ends no session, and turnbell's own tools are allowed in both cases.
+      await scene.settled([await scene.send('one more')])
+      const turns = turnsOf(scene.model)
+      expect(turns.flatMap(({ drained }) => drained)).toEqual(['make a file', 'one more'])
+    },
+  )
 
-  test('without an inbox is rung as its user would speak to it', async () => {
+  test('Claude Code without an inbox is rung by a prompt of its user', async () => {
     const scene = await open({ env: inboxIs(null) })
     await scene.turnIs('idle')
     await scene.settled([await scene.send('one')])
@@ -103,10 +111,9 @@ describe('Claude Code kept by the daemon', () => {
     expectOneBellPerTurn(scene.model, ['one', 'two'])
     const shown = scene.model.shown.map(({ fresh }) => fresh).join('\n')
     expect(shown).not.toContain('Another Claude session')
-    expect(scene.workerLog().map(({ msg }) => msg)).toContain('nobody is there; bells go by the pipe')
-    // Where the person looks who looks after the daemon.
-    expect(scene.log<{ msg: string }>('ada.log').map(({ msg }) => msg)).toContain(
-      'nobody is there; bells go by the pipe',
-    )
+    const warning = expect.objectContaining({ path: 'inbox', next: 'pipe' }) as object
+    expect(scene.workerLog()).toContainEqual(warning)
+    // The daemon's log has the warning, too, for its operator.
+    expect(scene.log('ada.log')).toContainEqual(warning)
   })
 })

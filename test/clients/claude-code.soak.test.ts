@@ -1,16 +1,19 @@
 /**
- * Half a minute of everything at once with the real Claude Code: signals, prompts, tools, interrupts and
- * killed processes, chosen from one seed. Whatever happens, no turn sees two doorbells and no signal is
- * lost; one that is shown twice was handed out twice, because something was killed in between.
+ * Half a minute of concurrent signals, prompts, tools, interrupts, reloaded modules and killed processes with the real
+ * Claude Code, chosen from one seed; `TURNBELL_SOAK_S=n` runs longer. In a terminal another plugin's module sometimes
+ * blocks the thread that all modules share. No turn may see two doorbells and no signal may be lost; a signal is shown
+ * twice only if it was drained twice, because a process was killed in between.
  *
- * The seed is printed; `TURNBELL_SEED=n` replays the choices, though not the client's own timing.
+ * The seed is printed; `TURNBELL_SEED=n` replays the choices, but not the client's timing.
  */
 import { setTimeout as pass } from 'node:timers/promises'
 import { afterEach, expect, test } from 'vitest'
-import { openClaudeWorld, type ClaudeWorld } from '../support/claude-world.ts'
-import { figuresOf, turnsOf } from '../support/conversation.ts'
+import { openClaudeWorld, type ClaudeWorld } from '../support/clients/claude-world.ts'
+import { PERSONA } from '../support/clients/client-world.ts'
+import { copiedPlugins, type CopiedPlugins } from '../support/clients/copied-plugins.ts'
+import { figuresOf, turnsOf } from '../support/clients/conversation.ts'
 import { eventually } from '../support/eventually.ts'
-import { seededRandom } from '../support/fake-clock.ts'
+import { seededRandom } from '../support/fakes/fake-clock.ts'
 
 const DRAIN = 'mcp__plugin_turnbell_hub__signals_pending'
 const MANUAL = ['--permission-mode', 'default', '--allowedTools', 'Bash']
@@ -44,7 +47,8 @@ for (const kind of ['terminal', 'headless'] as const)
 
       let hub = await world.startHub()
       let daemon = await world.startDaemon()
-      const session = kind === 'terminal' ? inTerminal(world) : world.headless(MANUAL)
+      const modules = kind === 'terminal' ? copiedPlugins() : null
+      const session = modules === null ? world.headless(MANUAL) : inTerminal(world, modules)
       await world.turnIs('idle')
 
       const sent: string[] = []
@@ -67,18 +71,20 @@ for (const kind of ['terminal', 'headless'] as const)
           await hub.kill()
           hub = await world.startHub()
         },
+        'reload the module': () => modules?.reload(),
+        'another module blocks': () => modules?.block(session),
       }
-      const shares = [0.55, 0.8, 0.88, 0.92, 0.96, 1]
+      const shares = [0.55, 0.78, 0.85, 0.88, 0.92, 0.95, 0.985, 1]
       for (const end = performance.now() + SECONDS * 1_000; performance.now() < end;) {
         const roll = random.next()
         const name = Object.keys(steps)[shares.findIndex((share) => roll < share)]!
         did[name] = (did[name] ?? 0) + 1
         await steps[name]!()
-        // The rhythm of the scene; nothing is waited for here.
+        // Spaces out the actions; nothing is awaited here.
         await pass(50 + upTo(900))
       }
 
-      // What a daemon finds when it comes back waits for the agent's next turn: that one has to be after it.
+      // A restarted daemon rings its backlog at the agent's next turn, which has to begin after this.
       await eventually('the daemon is connected', async () => (await world.status()).connected, 30_000)
       await send()
       session.say('work on it')
@@ -107,13 +113,16 @@ for (const kind of ['terminal', 'headless'] as const)
         }),
       )
       expect(turns.filter((turn) => turn.bells.length > 1)).toEqual([])
+      const { via } = (await world.status()).surface
+      console.info(`reached by ${via}`)
       const lifted = (did['kill the worker'] ?? 0) + (did['kill the hub'] ?? 0) + (did['interrupt'] ?? 0)
       if (lifted === 0) expect(handOuts.length).toBe(sent.length)
     },
   )
 
-function inTerminal(world: ClaudeWorld) {
-  const terminal = world.terminal(MANUAL)
+function inTerminal(world: ClaudeWorld, { program, neighbour }: CopiedPlugins) {
+  const argv = [process.execPath, program, 'run', '--persona', PERSONA, '--', ...MANUAL]
+  const terminal = world.terminalOf([...argv, '--plugin-dir', neighbour])
   return {
     say: (text: string) => {
       terminal.type(text)
@@ -127,6 +136,6 @@ function killWorker(world: ClaudeWorld): void {
   try {
     process.kill(world.workerLog().at(-1)!.pid, 'SIGKILL')
   } catch {
-    // Killed a moment ago, and not back yet.
+    // Killed a moment ago and not restarted yet.
   }
 }

@@ -1,22 +1,29 @@
 /**
- * The real Claude Code, in a terminal and headless, against a real hub, a real daemon and a scripted
- * model, without a network. What counts is what the model was shown: one doorbell per turn, then the
- * drained signals, each of them once.
+ * The real Claude Code, in a terminal and headless, with a real hub, a real daemon and a scripted
+ * model, without a network. The assertions use what the model was shown: one doorbell per turn, then the
+ * drained signals, each once.
  */
 import fs from 'node:fs'
 import path from 'node:path'
 import { beforeAll, describe, expect, test } from 'vitest'
-import { claudeProgram, openClaudeWorld, type ClaudeWorld, type Headless } from '../support/claude-world.ts'
-import { expectOneBellPerTurn, turnsOf } from '../support/conversation.ts'
+import {
+  claudeProgram,
+  openClaudeWorld,
+  type ClaudeWorld,
+  type Headless,
+} from '../support/clients/claude-world.ts'
+import { PERSONA } from '../support/clients/client-world.ts'
+import { copiedPlugins } from '../support/clients/copied-plugins.ts'
+import { expectOneBellPerTurn, turnsOf } from '../support/clients/conversation.ts'
 import { eventually } from '../support/eventually.ts'
-import { BELL, scenesOf } from '../support/scene.ts'
+import { BELL, scenesOf } from '../support/clients/scene.ts'
 import { describeClient } from '../suites/client.suite.ts'
 import { endures } from '../suites/clean-stops.ts'
 import { isRungOnceWhileSlow } from '../suites/slow-client.ts'
 
 const DRAIN = 'mcp__plugin_turnbell_hub__signals_pending'
 
-// Says at once what is missing, before a scene fails in a way nobody understands.
+// Reports missing programs at once, instead of an unclear failure in a scene.
 beforeAll(() => void claudeProgram())
 
 const open = scenesOf(
@@ -27,7 +34,7 @@ const open = scenesOf(
   openClaudeWorld,
 )
 
-/** The process that wrote last. */
+/** The process of the last log line. */
 const workerOf = (world: ClaudeWorld) => world.workerLog().at(-1)!.pid
 
 interface Session {
@@ -61,35 +68,49 @@ const SURFACES: Record<string, Begin> = {
 }
 
 async function killed(world: ClaudeWorld, { exited }: Headless): Promise<unknown> {
-  // It is written a moment after the turn's end, and not at once.
+  // Written a moment after the end of the turn.
   const pid = await eventually('its own record can be read', () => world.registry()?.pid)
   process.kill(pid, 'SIGKILL')
   return exited
 }
 
-for (const [where, begin] of Object.entries(SURFACES))
-  describeClient(`Claude Code ${where}`, {
-    open,
-    begin,
-    ...(where === 'headless'
-      ? { always: ['no bell while a tool runs'] as const }
-      : { also: ['a client killed in its turn'] as const }),
+/** The ways in which turns are reported and doorbells delivered. */
+const WAYS = [
+  { where: 'in a terminal', module: true, via: 'module', also: ['a client killed in its turn'] },
+  {
+    ...{ where: 'in a terminal', module: false, via: 'hooks: configured' },
+    always: ['no bell while a tool runs', 'no bell in an interrupted turn'],
+  },
+  { where: 'headless', module: true, via: 'hooks: headless', always: ['no bell while a tool runs'] },
+] as const
+
+for (const { where, module, via, ...behaviours } of WAYS) {
+  const beginSession = SURFACES[where] as Begin
+  describeClient(`Claude Code ${where}, reached by ${via}`, {
+    open: () => open({ module }),
+    async begin(world) {
+      const session = await beginSession(world)
+      await world.isReached(via)
+      return session
+    },
+    ...behaviours,
     dies_with_its_client: true,
     outlives_its_daemon: true,
     interrupt: (_, session) => session.interrupt(),
     rests_after_interrupt: true,
     reset: (_, session) => session.say('/clear'),
     async kill(world, session) {
-      // It writes down what was said a moment after it showed it.
+      // The transcript is written a moment after the screen.
       await eventually('the session can be taken up again', () => world.transcript().includes('Done.'))
       await session.kill()
       await eventually('the surface is gone', async () => !(await world.status()).surface.attached)
     },
-    resume: (world, session_id) => begin(world, ['--resume', session_id]),
+    resume: (world, session_id) => beginSession(world, ['--resume', session_id]),
   })
+}
 
 const inEitherWay = (begin: Begin) => {
-  test('does not notice that its worker was killed', { tags: ['extended'] }, async () => {
+  test('Claude Code continues after its worker was killed', { tags: ['extended'] }, async () => {
     const world = await open()
     await begin(world)
     const before = workerOf(world)
@@ -100,7 +121,7 @@ const inEitherWay = (begin: Begin) => {
     expectOneBellPerTurn(world.model, ['one'])
   })
 
-  test('is rung again when its worker was killed in the middle of a drain', async () => {
+  test('Claude Code is rung again after its worker was killed during a drain', async () => {
     const world = await open()
     await begin(world)
     const before = workerOf(world)
@@ -109,7 +130,7 @@ const inEitherWay = (begin: Begin) => {
     world.model.next(BELL, { tools: [{ name: DRAIN, input: {} }], after })
     const sent = await world.send('one')
     await world.asked(BELL)
-    // The call gets as far as the worker; the hub does not answer it while it stands still.
+    // The call reaches the worker; the suspended hub does not answer it.
     world.hub.child.kill('SIGSTOP')
     drain()
     await eventually('the drain is under way', () =>
@@ -120,12 +141,12 @@ const inEitherWay = (begin: Begin) => {
     await world.settled([sent])
     expect(workerOf(world)).not.toBe(before)
     const turns = turnsOf(world.model)
-    // The client waits for the lost call until its own time-out; the model hears of it and goes on.
+    // The client waits for the lost call until its own timeout, reports it to the model and continues.
     expect(turns.map((turn) => turn.bells.length)).toEqual([1, 1])
     expect(turns.map((turn) => turn.drained)).toEqual([[], ['one']])
   })
 
-  test('is rung at the end of a turn in which its worker was killed', async () => {
+  test('Claude Code is rung at the end of a turn in which its worker was killed', async () => {
     const world = await open()
     const session = await begin(world)
     const tool = world.longTool()
@@ -145,7 +166,7 @@ const inEitherWay = (begin: Begin) => {
     expectOneBellPerTurn(world.model, ['one'])
   })
 
-  test('loses no doorbell to a Stop hook that the client gave up', async () => {
+  test('an aborted Stop hook loses no doorbell', async () => {
     const world = await open()
     const session = await begin(world)
     const tool = world.longTool()
@@ -165,7 +186,7 @@ const inEitherWay = (begin: Begin) => {
     expectOneBellPerTurn(world.model, ['one'])
   })
 
-  test('lets no model play the client: a forged turn event moves nothing', async () => {
+  test('a turn event forged by the model changes nothing', async () => {
     const world = await open()
     const session = await begin(world)
     world.model.next(/pretend/, {
@@ -182,14 +203,14 @@ const inEitherWay = (begin: Begin) => {
     expectOneBellPerTurn(world.model, ['one'])
   })
 
-  test('keeps a subagent from taking the signals of the main agent', async () => {
+  test("a subagent cannot drain the main agent's signals", async () => {
     const world = await open()
     const session = await begin(world)
     const prompt = 'take them'
     const tool = { name: 'Agent', input: { description: 'd', prompt, subagent_type: 'general-purpose' } }
     world.model.next(/ask a helper/, { tools: [tool] })
     world.model.always(/take them/, { tools: [{ name: DRAIN, input: {} }] }, 'sub')
-    // Quiet, so that no doorbell is on its way while the helper tries.
+    // A quiet signal, so that no doorbell is sent while the subagent tries.
     const sent = await world.send('for the main agent')
     await world.settled([sent])
     session.say('ask a helper')
@@ -208,7 +229,7 @@ for (const [where, begin] of Object.entries(SURFACES))
   )
 
 describe('Claude Code in a terminal', () => {
-  test('leaves in the memory of its project what a subagent said last, and nothing of a compaction', async () => {
+  test("the last message of a subagent is posted to the project's memory, a compaction is not", async () => {
     const world = await open()
     const terminal = world.terminal(MANUAL)
     await world.turnIs('idle')
@@ -233,7 +254,7 @@ describe('Claude Code in a terminal', () => {
     terminal.press('Enter')
     await terminal.shows(/ompacted/)
     await world.turnIs('idle')
-    // Hooks are taken up in their order: what the compaction left would come before this.
+    // Hooks are processed in order, so a post of the compaction would be earlier than this.
     world.model.next(/ask another/, { tools: [{ name: 'Agent', input }] })
     terminal.type('ask another')
     terminal.press('Enter')
@@ -243,7 +264,7 @@ describe('Claude Code in a terminal', () => {
     expect(posts().map((line) => (JSON.parse(line) as { summary: string }).summary)).toEqual([said, said])
   })
 
-  test('takes again what it drained in a turn that is interrupted with a prompt behind it', async () => {
+  test('signals drained in a turn that is interrupted with a queued prompt are drained again', async () => {
     const world = await open()
     const terminal = world.terminal(MANUAL)
     await world.turnIs('idle')
@@ -265,7 +286,7 @@ describe('Claude Code in a terminal', () => {
     expect(turns.at(-1)?.handOuts).toEqual(['one#2'])
   })
 
-  test('keeps a half-typed draft', async () => {
+  test('a half-typed draft is kept', async () => {
     const world = await open()
     const terminal = world.terminal(MANUAL)
     await world.turnIs('idle')
@@ -279,7 +300,7 @@ describe('Claude Code in a terminal', () => {
     expectOneBellPerTurn(world.model, ['one'])
   })
 
-  test('is not rung over an open permission dialog', async () => {
+  test('Claude Code is not rung during an open permission dialog', async () => {
     const world = await open()
     const terminal = world.terminal(['--permission-mode', 'default'])
     await world.turnIs('idle')
@@ -300,7 +321,7 @@ describe('Claude Code in a terminal', () => {
     expect(fs.existsSync(path.join(world.project, 'asked-for'))).toBe(true)
   })
 
-  test('is rung after it was left and resumed', async () => {
+  test('Claude Code is rung after it was closed and resumed', async () => {
     const world = await open()
     const first = world.terminal(MANUAL)
     await world.turnIs('idle')
@@ -317,16 +338,20 @@ describe('Claude Code in a terminal', () => {
     expectOneBellPerTurn(world.model, ['before', 'after'])
   })
 
-  test('is rung once while client and model are slow by 30 s', { tags: ['extended'] }, async () => {
-    const world = await open()
-    world.terminal(MANUAL)
-    await world.turnIs('idle')
-    const { pid } = await eventually('its own record can be read', () => world.registry())
-    await isRungOnceWhileSlow(world, pid)
-  })
+  test(
+    'Claude Code is rung once while client and model are slow by 30 s',
+    { tags: ['extended'] },
+    async () => {
+      const world = await open()
+      world.terminal(MANUAL)
+      await world.turnIs('idle')
+      const { pid } = await eventually('its own record can be read', () => world.registry())
+      await isRungOnceWhileSlow(world, pid)
+    },
+  )
 
   test(
-    'keeps its window through every clean stop, and is rung again afterwards',
+    'Claude Code keeps its window through every clean stop of the hub and daemon, and is rung again afterwards',
     { tags: ['extended'] },
     async () => {
       const world = await open()
@@ -341,6 +366,62 @@ describe('Claude Code in a terminal', () => {
         },
         leave: () => terminal.close(),
       })
+    },
+  )
+})
+
+describe('Claude Code whose module is no longer there', () => {
+  test('a session whose module is unloaded is rung by its hooks', { tags: ['extended'] }, async () => {
+    const world = await open({ module: true })
+    const { program, unload } = copiedPlugins()
+    const terminal = world.terminalOf([
+      process.execPath,
+      program,
+      'run',
+      '--persona',
+      PERSONA,
+      '--',
+      ...MANUAL,
+    ])
+    await world.isReached('module')
+    await world.turnIs('idle')
+    await world.settled([await world.send('one')])
+    unload()
+    await terminal.shows(/turnbell: reloaded/)
+    const sent = await Promise.all(['two', 'three'].map((payload) => world.send(payload)))
+    await world.settled(sent)
+    await world.isReached('hooks: silent')
+    await world.settled([await world.send('four')])
+    const turns = expectOneBellPerTurn(world.model, ['one', 'two', 'three', 'four'])
+    expect(turns.map(({ bells }) => bells.length)).toEqual([1, 1, 1])
+  })
+})
+
+describe("Claude Code under an organisation's settings", () => {
+  const GUARD = 'cc-plugin-sec-default@builtin'
+  const FORBIDDEN = { pluginConfigs: { [GUARD]: { options: { allowManagedModsOnly: true } } } }
+
+  test.skipIf(process.getuid?.() !== 0)(
+    'a session whose module is forbidden is rung by its hooks',
+    async () => {
+      const world = await open({ module: true, managed: FORBIDDEN })
+      world.terminal(MANUAL)
+      await world.turnIs('idle')
+      await world.isReached('hooks: never attached')
+      await world.settled([await world.send('one')])
+      expectOneBellPerTurn(world.model, ['one'])
+    },
+  )
+
+  test.skipIf(process.getuid?.() !== 0)(
+    'a session with another managed setting is rung by its module',
+    { tags: ['extended'] },
+    async () => {
+      const world = await open({ module: true, managed: { strictKnownMarketplaces: [] } })
+      world.terminal(MANUAL)
+      await world.isReached('module')
+      await world.settled([await world.send('one')])
+      expectOneBellPerTurn(world.model, ['one'])
     },
   )
 })

@@ -1,26 +1,26 @@
 /**
- * Codex as a person starts it, on the app-server that all its terminals share, in a project that is wired to
- * a persona. Nothing there says for whom a thread acts but its own calls and hooks.
+ * A plain Codex on the shared app-server of all terminals, in a project that is connected to a persona. Only its
+ * own calls and hooks show for which persona a thread acts.
  */
 import fs from 'node:fs'
 import path from 'node:path'
 import { beforeAll, describe, expect, test } from 'vitest'
-import { OWN_SERVER_PERSONA } from '../../src/contracts/codex-environment.ts'
-import { PERSONA, type ClientWorld } from '../support/client-world.ts'
-import { CODEX_TOOLS, codexProgram, openCodexWorld } from '../support/codex-world.ts'
-import { expectOneBellPerTurn } from '../support/conversation.ts'
+import { OWN_SERVER_PERSONA } from '../../src/contracts/clients/codex.ts'
+import { PERSONA, type ClientWorld } from '../support/clients/client-world.ts'
+import { CODEX_TOOLS, codexProgram, openCodexWorld } from '../support/clients/codex-world.ts'
+import { expectOneBellPerTurn } from '../support/clients/conversation.ts'
 import { eventually } from '../support/eventually.ts'
-import type { Shown } from '../support/model-server.ts'
-import { plainCodex, say, wire } from '../support/plain-codex.ts'
-import { scenesOf } from '../support/scene.ts'
-import type { Terminal } from '../support/terminal.ts'
+import type { Shown } from '../support/clients/model-server.ts'
+import { newThread, plainCodex, say, wire } from '../support/clients/plain-codex.ts'
+import { scenesOf } from '../support/clients/scene.ts'
+import type { Terminal } from '../support/clients/terminal.ts'
 import { describeClient } from '../suites/client.suite.ts'
 
 beforeAll(() => void codexProgram())
 
 const open = scenesOf(CODEX_TOOLS, openCodexWorld)
 
-/** Codex says nothing of a thread before its first prompt. */
+/** Codex does not report a thread before its first prompt. */
 async function introduced(world: ClientWorld, terminal: Terminal, persona = PERSONA): Promise<void> {
   await say(terminal, `I am ${persona}`)
   await terminal.shows(/Done\./)
@@ -41,7 +41,7 @@ describeClient('A plain Codex', {
     await wire(scene, { persona: PERSONA, hooks: true })
     const terminal = await plainCodex(scene)
     await introduced(scene, terminal)
-    // What was said to be known is no part of the scene.
+    // The first prompt is not part of the scene.
     scene.model.shown.splice(0)
     return { terminal, say: (text) => say(terminal, text) }
   },
@@ -49,8 +49,7 @@ describeClient('A plain Codex', {
   rests_after_interrupt: true,
   outlives_its_daemon: true,
   async reset(scene, { terminal }) {
-    await say(terminal, '/new')
-    await eventually('the old thread is off the screen', () => !/Done\./.test(terminal.screen()))
+    await newThread(terminal)
     await introduced(scene, terminal)
   },
   kill: (_, { terminal }) => terminal.kill(),
@@ -60,12 +59,12 @@ describeClient('A plain Codex', {
 })
 
 describe('A plain Codex', () => {
-  test('without trusted hooks is known by its first call of a turnbell tool', async () => {
+  test('a plain Codex without trusted hooks is known by its first call of a turnbell tool', async () => {
     const world = await open()
     await wire(world, { persona: PERSONA })
     const terminal = await plainCodex(world)
     const missed = await world.send('before it was known')
-    // Codex asks its model before its MCP servers have started, and then does not know the tool.
+    // Codex calls its model before its MCP servers have started, and then does not know the tool.
     const offers = ({ tools }: Shown) => tools.includes(world.tools.drain)
     world.model.always(/look by yourself/, (shown) => (offers(shown) ? world.drain : { text: 'Not yet.' }))
     const asked = () =>
@@ -77,11 +76,11 @@ describe('A plain Codex', () => {
     await world.settled([missed])
     await world.settled([await world.send('after')])
     expect(world.bells()).toHaveLength(1)
-    // The persona's own app-server was never needed.
+    // The persona's own app-server was never started.
     expect(fs.existsSync(path.join(world.directory, 'turnbell/run/local', PERSONA, 'codex.pid'))).toBe(false)
   })
 
-  test('of two personas is rung each in its own thread, on one shared app-server', async () => {
+  test('plain Codexes of two personas are rung in their own threads on one shared app-server', async () => {
     const world = await open({ others: { bob: { surface: 'codex' } } })
     await world.startDaemon('bob')
     const project = path.join(world.directory, 'other')
@@ -110,7 +109,7 @@ describe('A plain Codex', () => {
     expectOneBellPerTurn(world.model, ['for ada', 'for bob'])
   })
 
-  test("in one persona's project acts for another where `turnbell run` says so", async () => {
+  test("a plain Codex in one persona's project acts for the persona of `turnbell run`", async () => {
     const world = await open({ others: { bob: { surface: 'codex' } } })
     await world.startDaemon('bob')
     await wire(world, { persona: 'bob', hooks: true })
@@ -122,10 +121,10 @@ describe('A plain Codex', () => {
     await say(ada, 'whose is it')
     await ada.shows(/Done\./)
     await world.settled([await world.send('for ada')])
-    // Its hooks have run, and would have told it here.
+    // Its hooks have run and would have reported it.
     const told = path.join(world.directory, 'turnbell/run/local/bob/codex-threads.jsonl')
     expect(fs.existsSync(told)).toBe(false)
-    // What the agent starts is not taken for a part of it.
+    // A Codex that the agent starts is not taken for the agent's own.
     expect(fs.readFileSync(path.join(world.project, 'whose'), 'utf8')).toBe('<>\n')
 
     const bob = await plainCodex(world)

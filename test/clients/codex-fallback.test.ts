@@ -1,15 +1,15 @@
 /**
- * Codex in a terminal that keeps its thread to itself: no app-server tells of it. Its hooks tell where its
- * turns stand, and its queue is looked at every few seconds.
+ * Codex in a terminal that keeps its thread to itself, without an app-server. Its hooks report its turns, and its
+ * queue is read every few seconds.
  */
 import { beforeAll, describe, expect, test } from 'vitest'
-import { PERSONA } from '../support/client-world.ts'
-import { CODEX_TOOLS, codexProgram, openCodexWorld } from '../support/codex-world.ts'
-import { expectOneBellPerTurn } from '../support/conversation.ts'
+import { PERSONA } from '../support/clients/client-world.ts'
+import { CODEX_TOOLS, codexProgram, openCodexWorld } from '../support/clients/codex-world.ts'
+import { expectOneBellPerTurn } from '../support/clients/conversation.ts'
 import { eventually } from '../support/eventually.ts'
-import { plainCodex, say, wire } from '../support/plain-codex.ts'
-import { scenesOf } from '../support/scene.ts'
-import type { Terminal } from '../support/terminal.ts'
+import { plainCodex, say, wire } from '../support/clients/plain-codex.ts'
+import { scenesOf } from '../support/clients/scene.ts'
+import type { Terminal } from '../support/clients/terminal.ts'
 
 beforeAll(() => void codexProgram())
 
@@ -27,22 +27,26 @@ async function embedded(world: World): Promise<Terminal> {
     30_000,
   )
   await world.turnIs('idle')
-  // What was said to be known is no part of the scene.
+  // The first prompt is not part of the scene.
   world.model.shown.splice(0)
   return terminal
 }
 
 describe('Codex in a terminal of its own', () => {
-  test('is rung once for three signals while idle', { tags: ['extended'] }, async () => {
-    const world = await open()
-    await embedded(world)
-    const payloads = ['1', '2', '3']
-    await world.settled(await Promise.all(payloads.map((payload) => world.send(payload))))
-    const turns = expectOneBellPerTurn(world.model, payloads)
-    expect(turns).toHaveLength(1)
-  })
+  test(
+    'Codex in its own terminal is rung once for three signals while idle',
+    { tags: ['extended'] },
+    async () => {
+      const world = await open()
+      await embedded(world)
+      const payloads = ['1', '2', '3']
+      await world.settled(await Promise.all(payloads.map((payload) => world.send(payload))))
+      const turns = expectOneBellPerTurn(world.model, payloads)
+      expect(turns).toHaveLength(1)
+    },
+  )
 
-  test('is not rung while a tool runs, and once after its turn', async () => {
+  test('Codex in its own terminal is not rung while a tool runs, and once after its turn', async () => {
     const world = await open()
     const terminal = await embedded(world)
     const tool = world.longTool()
@@ -59,7 +63,7 @@ describe('Codex in a terminal of its own', () => {
     expect(turns.map(({ bells }) => bells.length)).toEqual([0, 1])
   })
 
-  test('is left alone after an interrupt, and rung at the end of the next turn', async () => {
+  test('Codex in its own terminal is not rung after an interrupt, but at the end of the next turn', async () => {
     const world = await open({ daemon: { bell_receipt_ms: 15_000 } })
     const terminal = await embedded(world)
     const tool = world.longTool()
@@ -78,7 +82,7 @@ describe('Codex in a terminal of its own', () => {
     expect(turns.at(-1)?.bells).toHaveLength(1)
   })
 
-  test('is gone for the daemon when the person leaves', { tags: ['extended'] }, async () => {
+  test('Codex in its own terminal is absent when the person leaves', { tags: ['extended'] }, async () => {
     const world = await open()
     const terminal = await embedded(world)
     await say(terminal, '/quit')
@@ -86,7 +90,7 @@ describe('Codex in a terminal of its own', () => {
     await eventually('nobody is there', async () => (await world.status()).surface.turn === 'unknown')
   })
 
-  test('is gone for the daemon when it is killed, and is not taken for one that lives by the next', async () => {
+  test('Codex in its own terminal is absent when it is killed, also for the next daemon', async () => {
     const world = await open()
     const terminal = await embedded(world)
     await terminal.kill()
@@ -99,7 +103,7 @@ describe('Codex in a terminal of its own', () => {
     await eventually('the next daemon has looked for the thread', () =>
       world
         .log<{ pid: number; line?: string }>(`${PERSONA}.log`)
-        .some(({ pid, line }) => pid === child.pid && line?.includes('the Codex of a thread is gone')),
+        .some(({ pid, line }) => pid === child.pid && line?.includes('Codex process of a thread has exited')),
     )
     expect((await world.status()).surface).toMatchObject({ attached: false, session_id: null })
     const next = await plainCodex(world, { args: ['--no-daemon'] })

@@ -1,17 +1,17 @@
 /**
- * Codex without a window: the persona's daemon keeps a thread by itself, and what the agent asks leave for is
- * answered by the configuration, as long as no person has joined.
+ * A headless Codex: the persona's daemon keeps a thread, and the configuration answers the agent's permission
+ * requests while no person is attached.
  */
 import fs from 'node:fs'
 import path from 'node:path'
 import { beforeAll, describe, expect, test } from 'vitest'
-import { notedPid, type ClientWorld } from '../support/client-world.ts'
-import { CODEX_TOOLS, codexProgram, openCodexWorld } from '../support/codex-world.ts'
-import { expectOneBellPerTurn } from '../support/conversation.ts'
+import { notedPid, type ClientWorld } from '../support/clients/client-world.ts'
+import { CODEX_TOOLS, codexProgram, openCodexWorld } from '../support/clients/codex-world.ts'
+import { expectOneBellPerTurn } from '../support/clients/conversation.ts'
 import { eventually } from '../support/eventually.ts'
-import { say } from '../support/plain-codex.ts'
-import { BELL, scenesOf } from '../support/scene.ts'
-import type { Terminal } from '../support/terminal.ts'
+import { say } from '../support/clients/plain-codex.ts'
+import { BELL, scenesOf } from '../support/clients/scene.ts'
+import type { Terminal } from '../support/clients/terminal.ts'
 import { describeClient } from '../suites/client.suite.ts'
 import type { PersonaSettings } from '../../src/contracts/config.ts'
 
@@ -48,14 +48,14 @@ describeClient('Codex without a window', {
   kill: (scene) => void process.kill(notedPid(scene, 'codex'), 'SIGKILL'),
 })
 
-/** A person looks at what the daemon keeps. */
+/** A person joins the kept thread. */
 async function joined(world: ClientWorld): Promise<Terminal> {
   const terminal = world.terminal()
   await terminal.shows(BELL)
   return terminal
 }
 
-/** A command that its sandbox does not let it run. */
+/** A command that its sandbox does not allow. */
 const ASK = {
   tools: [
     {
@@ -65,11 +65,11 @@ const ASK = {
   ],
 }
 
-/** A person has joined, and is asked for leave. */
+/** A person has joined and gets a permission request. */
 async function askedOfPerson() {
   const world = await open({ asks: true })
   await world.turnIs('idle')
-  // A thread can be joined once something was said in it.
+  // A thread can be joined after its first message.
   await world.settled([await world.send('hello')])
   const terminal = await joined(world)
   world.model.next(/make a file/, ASK)
@@ -78,8 +78,8 @@ async function askedOfPerson() {
   return { world, terminal, sent }
 }
 
-describe('Codex without a window', () => {
-  test('goes on with its thread when its daemon was stopped and started', async () => {
+describe('a headless Codex', () => {
+  test('a headless Codex resumes its thread after its daemon was restarted', async () => {
     const world = await open()
     await world.turnIs('idle')
     await world.settled([await world.send('before')])
@@ -99,7 +99,7 @@ describe('Codex without a window', () => {
     [undefined, false],
     ['allow', true],
   ] as const)(
-    'with permissions %s: what it asks for is done: %s, and its turn goes on',
+    'a headless Codex with permissions %s runs a command that requires approval: %s, and its turn continues',
     async (permissions, done) => {
       const world = await open({ asks: true, ...(permissions === undefined ? {} : { permissions }) })
       await world.turnIs('idle')
@@ -111,7 +111,7 @@ describe('Codex without a window', () => {
     },
   )
 
-  test('is answered what it asked a person who left', async () => {
+  test('a request to a user who has left is answered', async () => {
     const { world, terminal, sent } = await askedOfPerson()
     await terminal.kill()
     await world.settled([sent])
@@ -121,7 +121,7 @@ describe('Codex without a window', () => {
   })
 
   test(
-    'is answered what it asks in a thread that a person began and left',
+    'a request in a thread that a person started and left is answered',
     { tags: ['extended'] },
     async () => {
       const world = await open({ asks: true })
@@ -144,7 +144,7 @@ describe('Codex without a window', () => {
     },
   )
 
-  test('leaves what it asks to a person who has joined', async () => {
+  test('a request is left to an attached person', async () => {
     const { world, terminal, sent } = await askedOfPerson()
     expect(fs.existsSync(path.join(world.project, 'asked-for'))).toBe(false)
     await terminal.answers(/Would you like to run/, 'y')

@@ -1,17 +1,17 @@
 /**
- * The real Codex, joined to the app-server that the persona's daemon keeps, against a real hub and a
- * scripted model, without a network. What counts is what the model was shown: one doorbell per turn, then
- * the drained signals, each of them once.
+ * The real Codex, joined to the app-server of the persona's daemon, with a real hub and a
+ * scripted model, without a network. The assertions use what the model was shown: one doorbell per turn, then
+ * the drained signals, each once.
  */
 import fs from 'node:fs'
 import path from 'node:path'
 import { beforeAll, describe, expect, test } from 'vitest'
-import { notedPid, type ClientWorld } from '../support/client-world.ts'
-import { codexProgram, openCodexWorld } from '../support/codex-world.ts'
-import { expectOneBellPerTurn } from '../support/conversation.ts'
+import { notedPid, type ClientWorld } from '../support/clients/client-world.ts'
+import { codexProgram, openCodexWorld } from '../support/clients/codex-world.ts'
+import { expectOneBellPerTurn } from '../support/clients/conversation.ts'
 import { eventually } from '../support/eventually.ts'
-import { scenesOf } from '../support/scene.ts'
-import type { Terminal } from '../support/terminal.ts'
+import { scenesOf } from '../support/clients/scene.ts'
+import type { Terminal } from '../support/clients/terminal.ts'
 import { describeClient } from '../suites/client.suite.ts'
 import { endures } from '../suites/clean-stops.ts'
 import { isRungOnceWhileSlow } from '../suites/slow-client.ts'
@@ -35,7 +35,7 @@ async function atPrompt(world: ClientWorld, args: readonly string[] = []): Promi
 
 async function say(terminal: Terminal, text: string): Promise<void> {
   terminal.type(text)
-  // Enter within a burst of keys is taken for a pasted line break.
+  // Codex treats Enter within a burst of keys as a pasted line break.
   await terminal.shows(new RegExp(`› ${text}`))
   terminal.press('Enter')
 }
@@ -57,7 +57,7 @@ describeClient('Codex in a terminal', {
 })
 
 describe('Codex in a terminal', () => {
-  test('keeps a half-typed draft', async () => {
+  test('Codex keeps a half-typed draft', async () => {
     const world = await open()
     const terminal = await atPrompt(world)
     terminal.type('a thought not yet finish')
@@ -73,7 +73,7 @@ describe('Codex in a terminal', () => {
     expectOneBellPerTurn(world.model, ['one'])
   })
 
-  test('is not rung over an open approval, and nothing is approved', async () => {
+  test('Codex is not rung during an open approval, and nothing is approved', async () => {
     const world = await open({ asks: true })
     const terminal = await atPrompt(world)
     const input = {
@@ -95,7 +95,7 @@ describe('Codex in a terminal', () => {
     expect(fs.existsSync(path.join(world.project, 'asked-for'))).toBe(true)
   })
 
-  test('is not rung after its window was closed, and is rung in the next window', async () => {
+  test('Codex is not rung after its window was closed, but in the next window', async () => {
     const world = await open()
     const first = await atPrompt(world)
     await world.settled([await world.send('before')])
@@ -113,7 +113,7 @@ describe('Codex in a terminal', () => {
     expectOneBellPerTurn(world.model, ['before', 'between'])
   })
 
-  test('keeps its window through every clean stop, and is rung again afterwards', async () => {
+  test('Codex keeps its window through every clean stop of the hub and daemon, and is rung again afterwards', async () => {
     const world = await open()
     const terminal = await atPrompt(world)
     await world.settled([await world.send('before')])
@@ -128,7 +128,7 @@ describe('Codex in a terminal', () => {
     })
   })
 
-  test('is rung once while client and model are slow by 30 s', { tags: ['extended'] }, async () => {
+  test('Codex is rung once while client and model are slow by 30 s', { tags: ['extended'] }, async () => {
     const world = await open()
     await atPrompt(world)
     await isRungOnceWhileSlow(world, notedPid(world, 'codex'))

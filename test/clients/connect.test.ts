@@ -1,19 +1,19 @@
 /**
- * The real clients as a person starts them, by their own names, in a project that `turnbell connect` has
- * wired to a persona: no dialog, no network, the tools are there, and what rings today rings.
+ * The real clients, started by their own names in a project that `turnbell connect` has connected to a persona:
+ * no dialog, no network, the tools are available, and the agent is rung.
  */
 import fs from 'node:fs'
 import path from 'node:path'
 import { beforeAll, describe, expect, test } from 'vitest'
-import { claudeProgram, openClaudeWorld } from '../support/claude-world.ts'
-import { PERSONA, type ClientWorld } from '../support/client-world.ts'
-import { codexProgram, openCodexWorld } from '../support/codex-world.ts'
-import { expectOneBellPerTurn } from '../support/conversation.ts'
+import { claudeProgram, openClaudeWorld } from '../support/clients/claude-world.ts'
+import { PERSONA, type ClientWorld } from '../support/clients/client-world.ts'
+import { codexProgram, openCodexWorld } from '../support/clients/codex-world.ts'
+import { expectOneBellPerTurn } from '../support/clients/conversation.ts'
 import { eventually } from '../support/eventually.ts'
-import { AT_PROMPT, opencodeProgram, openOpencodeWorld, say } from '../support/opencode-world.ts'
-import { plainCodex, say as sayToCodex } from '../support/plain-codex.ts'
-import { BIN } from '../support/processes.ts'
-import { scenesOf } from '../support/scene.ts'
+import { AT_PROMPT, opencodeProgram, openOpencodeWorld, say } from '../support/clients/opencode-world.ts'
+import { plainCodex, say as sayToCodex } from '../support/clients/plain-codex.ts'
+import { BIN } from '../support/processes/processes.ts'
+import { scenesOf } from '../support/clients/scene.ts'
 
 beforeAll(() => {
   for (const program of [claudeProgram, codexProgram, opencodeProgram]) program()
@@ -24,13 +24,13 @@ const claude = scenesOf({ drain: 'mcp__plugin_turnbell_hub__signals_pending', ..
 const codex = scenesOf({ drain: 'mcp__turnbell.signals_pending', ...nothing }, openCodexWorld)
 const opencode = scenesOf({ drain: 'turnbell_signals_pending', ...nothing }, openOpencodeWorld)
 
-/** `turnbell connect` or `disconnect` in the project, as a person would. */
+/** Runs `turnbell connect` or `disconnect` in the project. */
 async function turnbell(world: ClientWorld, ...words: string[]): Promise<void> {
   const output = await toItsEnd(world, [process.execPath, BIN, ...words])
   expect(output).not.toMatch(/^error/m)
 }
 
-/** The client to its end, without a terminal; answers all that it printed. */
+/** Runs the client to its end without a terminal; returns its output. */
 async function toItsEnd(world: ClientWorld, argv: readonly string[]): Promise<string> {
   const child = world.spawn(argv, { stdio: ['ignore', 'pipe', 'pipe'] })
   let output = ''
@@ -40,7 +40,7 @@ async function toItsEnd(world: ClientWorld, argv: readonly string[]): Promise<st
   return output
 }
 
-/** The session that was just spoken in is the persona's, and its turn is over. */
+/** The session of the last prompt belongs to the persona, and its turn is over. */
 const known = (world: ClientWorld) =>
   eventually(
     'the daemon knows the session',
@@ -55,7 +55,7 @@ const drained = (world: ClientWorld, signal_id: string) =>
   eventually('the signal is drained', async () => (await world.read(signal_id)).stages.drained_at)
 
 describe('a plain Claude Code in a connected project', () => {
-  test('is rung once in a terminal, at its first start, without a dialog', async () => {
+  test('a plain Claude Code is rung once in a terminal, at its first start, without a dialog', async () => {
     const world = await claude()
     await turnbell(world, 'connect', 'claude-code', '--persona', PERSONA)
     world.terminalOf([claudeProgram()])
@@ -66,11 +66,11 @@ describe('a plain Claude Code in a connected project', () => {
     expect(JSON.stringify(first)).toContain('Signals (turnbell)')
   })
 
-  test('is rung at the end of its one turn when it runs headless', async () => {
+  test('a plain Claude Code is rung at the end of its one turn when it runs headless', async () => {
     const world = await claude()
     await turnbell(world, 'connect', 'claude-code', '--persona', PERSONA)
     const sent = await world.send('one')
-    // A turn that ended before the daemon knew of it would not be one to ring at.
+    // The daemon has to know the turn before it ends.
     world.model.next(/say hello/, { text: 'Done.', after: world.turnIs('busy') })
     await toItsEnd(world, [claudeProgram(), '-p', 'say hello'])
     expect((await world.read(sent)).stages.drained_at).not.toBeNull()
@@ -78,7 +78,7 @@ describe('a plain Claude Code in a connected project', () => {
   })
 
   test(
-    'is rung once where `turnbell run` starts it for the same persona',
+    'a Claude Code started by `turnbell run` for the same persona is rung once',
     { tags: ['extended'] },
     async () => {
       const world = await claude()
@@ -91,7 +91,7 @@ describe('a plain Claude Code in a connected project', () => {
   )
 
   test(
-    'acts for the persona that `turnbell run` names, whoever is connected there',
+    'a Claude Code started by `turnbell run` acts for the persona that it names',
     { tags: ['extended'] },
     async () => {
       const world = await claude()
@@ -103,7 +103,7 @@ describe('a plain Claude Code in a connected project', () => {
     },
   )
 
-  test('knows nothing of turnbell once it is disconnected', async () => {
+  test('a plain Claude Code has no turnbell after `turnbell disconnect`', async () => {
     const world = await claude()
     await turnbell(world, 'connect', 'claude-code', '--persona', PERSONA)
     await turnbell(world, 'disconnect', 'claude-code')
@@ -115,11 +115,11 @@ describe('a plain Claude Code in a connected project', () => {
 })
 
 describe('a plain Codex in a connected project', () => {
-  test('has the tools, may use them without asking, and reads the instructions', async () => {
+  test('has the tools, may use them without a prompt, and reads the instructions', async () => {
     const world = await codex()
     await turnbell(world, 'connect', 'codex', '--persona', PERSONA)
     const sent = await world.send('one')
-    // Codex begins a turn without a server that needs longer than a second, and offers its tools later.
+    // Codex begins a turn without a server that needs longer than a second, and adds its tools later.
     const waiting = { tools: [{ name: 'exec_command', input: { cmd: 'echo look now' } }] }
     world.model.always(/look now/, ({ tools }) => (tools.includes(world.tools.drain) ? world.drain : waiting))
     await toItsEnd(world, [codexProgram(), 'exec', '--skip-git-repo-check', 'look now'])
@@ -128,7 +128,7 @@ describe('a plain Codex in a connected project', () => {
     await drained(world, sent)
   })
 
-  test('is rung once in a terminal, where its hooks were trusted with connect', async () => {
+  test('a plain Codex is rung once in a terminal if `connect` trusted its hooks', async () => {
     const world = await codex()
     await turnbell(world, 'connect', 'codex', '--persona', PERSONA, '--trust-hooks')
     const terminal = await plainCodex(world)
@@ -141,7 +141,7 @@ describe('a plain Codex in a connected project', () => {
   })
 
   test(
-    'asks about the hooks in a terminal, unless they were trusted with connect',
+    'a plain Codex asks about the hooks in a terminal unless `connect` trusted them',
     { tags: ['extended'] },
     async () => {
       const world = await codex()
@@ -164,7 +164,7 @@ describe('a plain Codex in a connected project', () => {
 })
 
 describe('a plain opencode in a connected project', () => {
-  test('is rung once in a terminal', async () => {
+  test('a plain opencode is rung once in a terminal', async () => {
     const world = await opencode()
     await turnbell(world, 'connect', 'opencode', '--persona', PERSONA)
     const terminal = world.terminalOf([opencodeProgram()])
@@ -177,12 +177,12 @@ describe('a plain opencode in a connected project', () => {
     expect(turns.map(({ bells }) => bells.length)).toEqual([0, 1])
   })
 
-  test('has the tools, may use them without asking, and reads the instructions', async () => {
+  test('has the tools, may use them without a prompt, and reads the instructions', async () => {
     const world = await opencode({ asks: true })
     await turnbell(world, 'connect', 'opencode', '--persona', PERSONA)
     const sent = await world.send('one')
     world.model.next(/look now/, world.drain)
-    // It works where PWD says, not where it was started.
+    // It works in PWD, not in the directory of its start.
     await toItsEnd(world, ['env', `PWD=${world.project}`, opencodeProgram(), 'run', 'look now'])
     await drained(world, sent)
     await turnbell(world, 'disconnect', 'opencode')

@@ -1,18 +1,18 @@
 /**
- * A team of three real clients: Codex asks Claude Code, whose answer wakes Codex again, and what came of it
- * goes to everybody, opencode among them. Each has a scripted model of its own; what counts is what each
- * of them was shown.
+ * A team of three real clients: Codex asks Claude Code, whose answer wakes Codex again, and the result is sent to
+ * all, including opencode. Each has a scripted model of its own; the assertions use what each model was
+ * shown.
  */
 import { afterEach, expect, test } from 'vitest'
-import { claudeSpec } from '../support/claude-world.ts'
-import { codexSpec } from '../support/codex-world.ts'
-import { expectOneBellPerTurn, turnsOf } from '../support/conversation.ts'
-import type { Reply, Shown } from '../support/model-server.ts'
-import { opencodeSpec } from '../support/opencode-world.ts'
-import { BELL } from '../support/scene.ts'
-import { openTeamWorld, type TeamWorld } from '../support/team-world.ts'
+import { claudeSpec } from '../support/clients/claude-world.ts'
+import { codexSpec } from '../support/clients/codex-world.ts'
+import { expectOneBellPerTurn, turnsOf } from '../support/clients/conversation.ts'
+import type { Reply, Shown } from '../support/clients/model-server.ts'
+import { opencodeSpec } from '../support/clients/opencode-world.ts'
+import { BELL } from '../support/clients/scene.ts'
+import { openTeamWorld, type TeamWorld } from '../support/clients/team-world.ts'
 
-/** What each client's model calls turnbell's tools. */
+/** The names of turnbell's tools for each client's model. */
 const TOOLS = {
   cody: 'mcp__turnbell.',
   clara: 'mcp__plugin_turnbell_hub__',
@@ -34,7 +34,7 @@ afterEach(async (context) => {
   }
 })
 
-/** Everybody at a prompt, with a model that drains whenever a doorbell rings. */
+/** All clients at their prompts, with models that drain at every doorbell. */
 async function openTeam() {
   const team = await openTeamWorld({
     cody: codexSpec({ model_port: 18_081 }),
@@ -66,7 +66,7 @@ function drainedIn({ tool_results }: Shown): string[] {
   )
 }
 
-test('Codex asks Claude Code, is woken by its answer, and tells everybody, opencode too', async () => {
+test('Codex asks Claude Code, is woken by its answer, and sends the result to all', async () => {
   const { team, cody } = await openTeam()
   const question = { to: 'clara', intent: 'question', payload: 'which port is it?', reply_to: 'cody' }
   team.modelOf('cody').next(/ask clara/, signals('cody', 'send', question))

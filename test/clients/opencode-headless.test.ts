@@ -1,9 +1,9 @@
-/** An opencode without a window: the persona's daemon keeps its session, and nobody is there to ask. */
+/** A headless opencode: the persona's daemon keeps its session, and no person is present. */
 import fs from 'node:fs'
 import path from 'node:path'
 import { beforeAll, describe, expect, test } from 'vitest'
-import { notedPid, type ClientWorld } from '../support/client-world.ts'
-import { expectOneBellPerTurn } from '../support/conversation.ts'
+import { notedPid, type ClientWorld } from '../support/clients/client-world.ts'
+import { expectOneBellPerTurn } from '../support/clients/conversation.ts'
 import { eventually } from '../support/eventually.ts'
 import {
   AT_PROMPT,
@@ -13,20 +13,20 @@ import {
   opencodeTools,
   openOpencodeWorld,
   say,
-} from '../support/opencode-world.ts'
-import { scenesOf } from '../support/scene.ts'
+} from '../support/clients/opencode-world.ts'
+import { scenesOf } from '../support/clients/scene.ts'
 import { describeClient } from '../suites/client.suite.ts'
 import { isRungOnceWhileSlow } from '../suites/slow-client.ts'
 import type { Permissions } from '../../src/contracts/config.ts'
 
 beforeAll(() => void opencodeProgram())
 
-/** The project is told relative to turnbell's home. */
+/** The project is configured relative to turnbell's home. */
 const open = scenesOf(opencodeTools, (asks?: boolean, permissions: Permissions = 'reject') =>
   openOpencodeWorld({ asks: asks === true, persona: { headless: true, project: '../project', permissions } }),
 )
 
-/** The server begins with the daemon, and takes its time. */
+/** The server starts with the daemon and needs some time. */
 const isThere = (world: ClientWorld) =>
   eventually('the session is there', async () => (await world.status()).surface.turn === 'idle', 60_000)
 
@@ -41,7 +41,7 @@ describeClient('opencode without a window', {
   async interrupt(scene) {
     const terminal = scene.terminal()
     await interrupt(terminal)
-    // While somebody is there, what comes next is theirs to say.
+    // Requests are left to an attached person.
     await terminal.close()
   },
   async reset(scene) {
@@ -52,23 +52,26 @@ describeClient('opencode without a window', {
   kill: (scene) => void process.kill(notedPid(scene, 'opencode'), 'SIGKILL'),
 })
 
-describe('opencode without a window', () => {
+describe('a headless opencode', () => {
   test.each([
-    ['reject', 'Nobody is here to permit this.', false],
+    ['reject', 'No person is present to permit this.', false],
     ['allow', 'made it', true],
-  ] as const)('answers %s where leave is asked, and goes on', async (permissions, told, made) => {
-    const scene = await open(true, permissions)
-    await isThere(scene)
-    const file = path.join(scene.project, 'asked-for')
-    scene.model.next(/make a file/, { tools: [opencodeTools.shell(`touch ${file} && echo made it`)] })
-    await scene.settled([await scene.send('make a file')])
-    await scene.asked(new RegExp(told))
-    expect(fs.existsSync(file)).toBe(made)
-    await scene.settled([await scene.send('another')])
-    expectOneBellPerTurn(scene.model, ['make a file', 'another'])
-  })
+  ] as const)(
+    'a headless opencode gets %s as permission answer and continues',
+    async (permissions, told, made) => {
+      const scene = await open(true, permissions)
+      await isThere(scene)
+      const file = path.join(scene.project, 'asked-for')
+      scene.model.next(/make a file/, { tools: [opencodeTools.shell(`touch ${file} && echo made it`)] })
+      await scene.settled([await scene.send('make a file')])
+      await scene.asked(new RegExp(told))
+      expect(fs.existsSync(file)).toBe(made)
+      await scene.settled([await scene.send('another')])
+      expectOneBellPerTurn(scene.model, ['make a file', 'another'])
+    },
+  )
 
-  test('leaves to a person what is asked while they sit there, and answers what they left open', async () => {
+  test('requests are left to an attached person and answered after they left', async () => {
     const scene = await open(true, 'allow')
     await isThere(scene)
     const terminal = scene.terminal()
@@ -87,10 +90,10 @@ describe('opencode without a window', () => {
     expectOneBellPerTurn(scene.model, ['meanwhile'])
   })
 
-  test('is rung once behind a turn that fails', async () => {
+  test('a headless opencode is rung once after a failed turn', { tags: ['extended'] }, async () => {
     const scene = await open()
     await isThere(scene)
-    // The failed prompt stands in the conversation unanswered, so the next request shows it together with the doorbell.
+    // The failed prompt is unanswered in the conversation, so the next request shows it together with the doorbell.
     const terminal = scene.terminal()
     await terminal.shows(AT_PROMPT, 60_000)
     let fail = () => {}
@@ -105,29 +108,37 @@ describe('opencode without a window', () => {
     expectOneBellPerTurn(scene.model, ['meanwhile'])
   })
 
-  test('goes on with its session in the next daemon, and a person may look at it', async () => {
-    const scene = await open()
-    await isThere(scene)
-    const { session_id } = (await scene.status()).surface
-    await scene.settled([await scene.send('before')])
-    await scene.daemon.kill('SIGTERM')
-    await scene.startDaemon()
-    await isThere(scene)
-    expect((await scene.status()).surface.session_id).toBe(session_id)
-    const terminal = scene.terminal()
-    await terminal.shows(AT_PROMPT, 60_000)
-    await terminal.shows(/\(bell/)
-    await say(terminal, 'hello there')
-    await scene.asked(/hello there/)
-    await eventually('it is answered', async () => (await scene.status()).surface.turn === 'idle')
-    await scene.settled([await scene.send('after')])
-    expect((await scene.status()).surface.session_id).toBe(session_id)
-    expectOneBellPerTurn(scene.model, ['before', 'after'])
-  })
+  test(
+    'a headless opencode resumes its session in the next daemon, and a person may join it',
+    { tags: ['extended'] },
+    async () => {
+      const scene = await open()
+      await isThere(scene)
+      const { session_id } = (await scene.status()).surface
+      await scene.settled([await scene.send('before')])
+      await scene.daemon.kill('SIGTERM')
+      await scene.startDaemon()
+      await isThere(scene)
+      expect((await scene.status()).surface.session_id).toBe(session_id)
+      const terminal = scene.terminal()
+      await terminal.shows(AT_PROMPT, 60_000)
+      await terminal.shows(/\(bell/)
+      await say(terminal, 'hello there')
+      await scene.asked(/hello there/)
+      await eventually('it is answered', async () => (await scene.status()).surface.turn === 'idle')
+      await scene.settled([await scene.send('after')])
+      expect((await scene.status()).surface.session_id).toBe(session_id)
+      expectOneBellPerTurn(scene.model, ['before', 'after'])
+    },
+  )
 
-  test('is rung once while client and model are slow by 30 s', { tags: ['extended'] }, async () => {
-    const scene = await open()
-    await isThere(scene)
-    await isRungOnceWhileSlow(scene, notedPid(scene, 'opencode'))
-  })
+  test(
+    'a headless opencode is rung once while client and model are slow by 30 s',
+    { tags: ['extended'] },
+    async () => {
+      const scene = await open()
+      await isThere(scene)
+      await isRungOnceWhileSlow(scene, notedPid(scene, 'opencode'))
+    },
+  )
 })

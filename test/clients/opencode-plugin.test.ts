@@ -1,12 +1,12 @@
 /**
- * A plain opencode, which a person starts without turnbell, wired by nothing but its own configuration
- * file: the plugin makes its window a surface.
+ * A plain opencode, started without turnbell and connected only by its own configuration file: the plugin makes
+ * its window a surface.
  */
 import fs from 'node:fs'
 import path from 'node:path'
 import { beforeAll, describe, expect, test } from 'vitest'
-import { PERSONA, type ClientWorld } from '../support/client-world.ts'
-import { expectOneBellPerTurn, turnsOf } from '../support/conversation.ts'
+import { PERSONA, type ClientWorld } from '../support/clients/client-world.ts'
+import { expectOneBellPerTurn, turnsOf } from '../support/clients/conversation.ts'
 import { eventually } from '../support/eventually.ts'
 import {
   AT_PROMPT,
@@ -16,17 +16,17 @@ import {
   opencodeTools,
   openOpencodeWorld,
   say,
-} from '../support/opencode-world.ts'
-import { BIN } from '../support/processes.ts'
-import { scenesOf, type Scene } from '../support/scene.ts'
-import type { Terminal } from '../support/terminal.ts'
+} from '../support/clients/opencode-world.ts'
+import { BIN } from '../support/processes/processes.ts'
+import { scenesOf, type Scene } from '../support/clients/scene.ts'
+import type { Terminal } from '../support/clients/terminal.ts'
 import { describeClient } from '../suites/client.suite.ts'
 
 const PLUGIN = path.join(path.dirname(BIN), 'adapters/opencode/plugin.js')
 
 beforeAll(() => void opencodeProgram())
 
-/** What `turnbell connect opencode` writes into a project. */
+/** The configuration that `turnbell connect opencode` writes into a project. */
 function connected(world: ClientWorld, permission: object = {}): ClientWorld {
   const home = path.join(world.directory, 'turnbell')
   const bridge = [process.execPath, BIN, 'mcp', '--client', 'opencode', '--persona', PERSONA, '--home', home]
@@ -40,7 +40,7 @@ function connected(world: ClientWorld, permission: object = {}): ClientWorld {
   return world
 }
 
-/** Every project has it. */
+/** Written into every project. */
 const AGENTS = { digger: { mode: 'subagent', description: 'digs', prompt: 'You dig.' } }
 
 const open = scenesOf(opencodeTools, async () => connected(await openOpencodeWorld()))
@@ -51,7 +51,7 @@ const openUnconnected = scenesOf(opencodeTools, async () => {
   return world
 })
 
-/** opencode has no session before the first prompt, so the person greets it. */
+/** opencode has no session before the first prompt, so the person sends one. */
 async function atPrompt(world: ClientWorld, args: readonly string[] = []): Promise<Terminal> {
   const terminal = world.terminalOf([opencodeProgram(), ...args])
   await terminal.shows(AT_PROMPT, 60_000)
@@ -61,14 +61,14 @@ async function atPrompt(world: ClientWorld, args: readonly string[] = []): Promi
 
 async function greet(world: ClientWorld, terminal: Terminal, text: string): Promise<void> {
   await say(terminal, text)
-  // The first turn in a directory begins many seconds after its title is asked for.
+  // The first turn in a directory begins many seconds after the request for its title.
   const shown = () => world.model.shown.find(({ role, fresh }) => role === 'main' && fresh.includes(text))
   await eventually('it is answered', shown, 60_000)
   await world.turnIs('idle')
 }
 
 describeClient('a plain opencode with the plugin', {
-  always: ['no bell while a tool runs', 'no bell in an interrupted turn'],
+  always: ['no bell while a tool runs'],
   open,
   begins_by_turn: true,
   async begin(scene) {
@@ -92,7 +92,7 @@ describeClient('a plain opencode with the plugin', {
   },
 })
 
-/** In its project the person has a subagent, and in a window of this kind it cannot drain. */
+/** A person's subagent cannot drain in this kind of window. */
 async function refusesSubagent(scene: Scene, terminal: Terminal): Promise<void> {
   const input = { description: 'a look', prompt: 'look around', subagent_type: 'digger' }
   scene.model.next(/ask a helper/, { tools: [{ name: 'task', input }] })
@@ -103,13 +103,13 @@ async function refusesSubagent(scene: Scene, terminal: Terminal): Promise<void> 
     () => scene.model.shown.find(({ role, tool_results }) => role === 'sub' && tool_results.length > 0),
     60_000,
   )
-  expect(refused.tool_results[0]).toContain("A subagent may not take the main agent's signals")
+  expect(refused.tool_results[0]).toContain("A subagent cannot drain the main agent's signals")
   await scene.settled([await scene.send('one')])
   expectOneBellPerTurn(scene.model, ['one'])
 }
 
-describe('subagents of the person cannot take the signals', () => {
-  test('in a plain opencode with the plugin', async () => {
+describe("a person's subagents cannot drain", () => {
+  test('in a plain opencode with the plugin', { tags: ['extended'] }, async () => {
     const scene = await open()
     await refusesSubagent(scene, await atPrompt(scene))
   })
@@ -124,44 +124,52 @@ describe('subagents of the person cannot take the signals', () => {
 })
 
 describe('a plain opencode with the plugin', () => {
-  test('is rung in the session that its person goes back to', async () => {
-    const scene = await open()
-    const terminal = await atPrompt(scene)
-    const first = (await scene.status()).surface.session_id
-    await newSession(terminal)
-    await greet(scene, terminal, 'a fresh start')
-    const second = (await scene.status()).surface.session_id
-    expect(second).not.toBe(first)
-    terminal.press('C-x', 'l')
-    await terminal.shows(/Sessions/)
-    terminal.press('Down')
-    terminal.press('Enter')
-    await terminal.shows(/hello there/)
-    await greet(scene, terminal, 'back again')
-    expect((await scene.status()).surface.session_id).toBe(first)
-    await scene.settled([await scene.send('one')])
-    expectOneBellPerTurn(scene.model, ['one'])
-    await terminal.shows(/\(bell/)
-  })
+  test(
+    'a plain opencode is rung in the session to which its person returns',
+    { tags: ['extended'] },
+    async () => {
+      const scene = await open()
+      const terminal = await atPrompt(scene)
+      const first = (await scene.status()).surface.session_id
+      await newSession(terminal)
+      await greet(scene, terminal, 'a fresh start')
+      const second = (await scene.status()).surface.session_id
+      expect(second).not.toBe(first)
+      terminal.press('C-x', 'l')
+      await terminal.shows(/Sessions/)
+      terminal.press('Down')
+      terminal.press('Enter')
+      await terminal.shows(/hello there/)
+      await greet(scene, terminal, 'back again')
+      expect((await scene.status()).surface.session_id).toBe(first)
+      await scene.settled([await scene.send('one')])
+      expectOneBellPerTurn(scene.model, ['one'])
+      await terminal.shows(/\(bell/)
+    },
+  )
 
-  test('is not rung after its person denied a permission', { tags: ['extended'] }, async () => {
-    const scene = await openAsking()
-    const terminal = await atPrompt(scene)
-    const input = { command: 'touch asked-for', description: 'make a file' }
-    scene.model.next(/make a file/, { tools: [{ name: 'bash', input }] })
-    await say(terminal, 'make a file')
-    await terminal.shows(/Permission required/)
-    const sent = await scene.send('one')
-    await scene.knows(1)
-    await terminal.answers(/Permission required/, 'Escape')
-    await scene.turnIs('idle')
-    await say(terminal, 'go on')
-    await scene.settled([sent])
-    expectOneBellPerTurn(scene.model, ['one'])
-    expect(turnsOf(scene.model).map((turn) => turn.bells.length)).toEqual([0, 0, 0, 1])
-  })
+  test(
+    'a plain opencode is not rung after its person denied a permission',
+    { tags: ['extended'] },
+    async () => {
+      const scene = await openAsking()
+      const terminal = await atPrompt(scene)
+      const input = { command: 'touch asked-for', description: 'make a file' }
+      scene.model.next(/make a file/, { tools: [{ name: 'bash', input }] })
+      await say(terminal, 'make a file')
+      await terminal.shows(/Permission required/)
+      const sent = await scene.send('one')
+      await scene.knows(1)
+      await terminal.answers(/Permission required/, 'Escape')
+      await scene.turnIs('idle')
+      await say(terminal, 'go on')
+      await scene.settled([sent])
+      expectOneBellPerTurn(scene.model, ['one'])
+      expect(turnsOf(scene.model).map((turn) => turn.bells.length)).toEqual([0, 0, 0, 1])
+    },
+  )
 
-  test('is gone with its window, and the next is the surface', async () => {
+  test('a plain opencode is absent without its window, and the next window is the surface', async () => {
     const scene = await open()
     const first = await atPrompt(scene)
     await first.close()

@@ -1,13 +1,13 @@
 /**
- * The real opencode, joined to the server that the persona's daemon keeps, against a real hub and a
- * scripted model, without a network. What counts is what the model was shown: one doorbell per turn, then
- * the drained signals, each of them once.
+ * The real opencode, joined to the server of the persona's daemon, with a real hub and a
+ * scripted model, without a network. The assertions use what the model was shown: one doorbell per turn, then
+ * the drained signals, each once.
  */
 import fs from 'node:fs'
 import path from 'node:path'
 import { beforeAll, describe, expect, test } from 'vitest'
-import { notedPid, type ClientWorld } from '../support/client-world.ts'
-import { expectOneBellPerTurn, turnsOf } from '../support/conversation.ts'
+import { notedPid, type ClientWorld } from '../support/clients/client-world.ts'
+import { expectOneBellPerTurn, turnsOf } from '../support/clients/conversation.ts'
 import { eventually } from '../support/eventually.ts'
 import {
   AT_PROMPT,
@@ -17,9 +17,9 @@ import {
   opencodeTools,
   openOpencodeWorld,
   say,
-} from '../support/opencode-world.ts'
-import { scenesOf } from '../support/scene.ts'
-import type { Terminal } from '../support/terminal.ts'
+} from '../support/clients/opencode-world.ts'
+import { scenesOf } from '../support/clients/scene.ts'
+import type { Terminal } from '../support/clients/terminal.ts'
 import { describeClient } from '../suites/client.suite.ts'
 import { endures } from '../suites/clean-stops.ts'
 
@@ -35,6 +35,13 @@ async function atPrompt(world: ClientWorld, args: readonly string[] = []): Promi
 }
 
 describeClient('opencode in a terminal', {
+  // A killed hub or daemon is the same for every client, and opencode takes the longest to start.
+  always: [
+    'one bell for five signals',
+    'no bell while a tool runs',
+    'no bell in an interrupted turn',
+    'a killed client',
+  ],
   open,
   outlives_its_daemon: true,
   async begin(scene) {
@@ -52,7 +59,7 @@ describeClient('opencode in a terminal', {
 })
 
 describe('opencode in a terminal', () => {
-  test('keeps a half-typed draft', async () => {
+  test('opencode keeps a half-typed draft', { tags: ['extended'] }, async () => {
     const world = await open()
     const terminal = await atPrompt(world)
     terminal.type('a thought not yet finish')
@@ -68,25 +75,29 @@ describe('opencode in a terminal', () => {
     expectOneBellPerTurn(world.model, ['one'])
   })
 
-  test('is not rung over an open permission, and nothing is permitted', async () => {
-    const world = await open({ asks: true })
-    const terminal = await atPrompt(world)
-    const input = { command: 'touch asked-for', description: 'make a file' }
-    world.model.next(/make a file/, { tools: [{ name: 'bash', input }] })
-    await say(terminal, 'make a file')
-    await terminal.shows(/Permission required/)
-    const sent = await Promise.all(['1', '2'].map((payload) => world.send(payload)))
-    await world.knows(2)
-    expect((await world.status()).surface.turn).toBe('busy')
-    expect(world.bells()).toEqual([])
-    expect(fs.existsSync(path.join(world.project, 'asked-for'))).toBe(false)
-    await terminal.answers(/Permission required/, 'Enter')
-    await world.settled(sent)
-    expectOneBellPerTurn(world.model, ['1', '2'])
-    expect(fs.existsSync(path.join(world.project, 'asked-for'))).toBe(true)
-  })
+  test(
+    'opencode is not rung during an open permission request, and nothing is permitted',
+    { tags: ['extended'] },
+    async () => {
+      const world = await open({ asks: true })
+      const terminal = await atPrompt(world)
+      const input = { command: 'touch asked-for', description: 'make a file' }
+      world.model.next(/make a file/, { tools: [{ name: 'bash', input }] })
+      await say(terminal, 'make a file')
+      await terminal.shows(/Permission required/)
+      const sent = await Promise.all(['1', '2'].map((payload) => world.send(payload)))
+      await world.knows(2)
+      expect((await world.status()).surface.turn).toBe('busy')
+      expect(world.bells()).toEqual([])
+      expect(fs.existsSync(path.join(world.project, 'asked-for'))).toBe(false)
+      await terminal.answers(/Permission required/, 'Enter')
+      await world.settled(sent)
+      expectOneBellPerTurn(world.model, ['1', '2'])
+      expect(fs.existsSync(path.join(world.project, 'asked-for'))).toBe(true)
+    },
+  )
 
-  test('is not rung after its person denied a permission, before their next turn', async () => {
+  test('opencode is not rung after its person denied a permission, before their next turn', async () => {
     const world = await open({ asks: true })
     const terminal = await atPrompt(world)
     const input = { command: 'touch asked-for', description: 'make a file' }
@@ -104,7 +115,7 @@ describe('opencode in a terminal', () => {
     expect(fs.existsSync(path.join(world.project, 'asked-for'))).toBe(false)
   })
 
-  test('is not rung after its window was closed, and is rung in the next window', async () => {
+  test('opencode is not rung after its window was closed, but in the next window', async () => {
     const world = await open()
     const first = await atPrompt(world)
     await world.settled([await world.send('before')])
@@ -120,7 +131,7 @@ describe('opencode in a terminal', () => {
     expectOneBellPerTurn(world.model, ['before', 'between'])
   })
 
-  test('keeps its window through every clean stop, and is rung again afterwards', async () => {
+  test('opencode keeps its window through every clean stop of the hub and daemon, and is rung again afterwards', async () => {
     const world = await open()
     const terminal = await atPrompt(world)
     await world.settled([await world.send('before')])
@@ -135,7 +146,7 @@ describe('opencode in a terminal', () => {
     })
   })
 
-  test('has subagents that cannot take its signals, and is not rung in their sessions', async () => {
+  test('opencode has subagents that cannot drain, and is not rung in their sessions', async () => {
     const world = await open()
     const terminal = await atPrompt(world)
     const before = (await world.status()).surface.session_id
@@ -145,7 +156,7 @@ describe('opencode in a terminal', () => {
     const helper = await eventually(
       'the helper is asked',
       () => world.model.shown.find(({ role, fresh }) => role === 'sub' && /look around/.test(fresh)),
-      // A first turn in a directory, and a second session.
+      // The first turn in a directory, and a second session.
       60_000,
     )
     expect(helper.tools).toContain('turnbell_signals')
@@ -156,25 +167,29 @@ describe('opencode in a terminal', () => {
     expect(turns.map((turn) => turn.bells.length)).toEqual([0, 1])
   })
 
-  test('is rung in the same session when its server was killed and came back', async () => {
-    const world = await open()
-    await atPrompt(world)
-    await world.settled([await world.send('before')])
-    const { session_id } = (await world.status()).surface
-    process.kill(notedPid(world, 'opencode'), 'SIGKILL')
-    await eventually('the daemon noticed', async () => (await world.status()).surface.turn === 'unknown')
-    const sent = await world.send('after')
-    await eventually(
-      'the server is back',
-      async () => (await world.status()).surface.turn !== 'unknown',
-      60_000,
-    )
-    await world.settled([sent])
-    expect((await world.status()).surface.session_id).toBe(session_id)
-    expectOneBellPerTurn(world.model, ['before', 'after'])
-  })
+  test(
+    'opencode is rung in the same session after its server was killed and restarted',
+    { tags: ['extended'] },
+    async () => {
+      const world = await open()
+      await atPrompt(world)
+      await world.settled([await world.send('before')])
+      const { session_id } = (await world.status()).surface
+      process.kill(notedPid(world, 'opencode'), 'SIGKILL')
+      await eventually('the daemon noticed', async () => (await world.status()).surface.turn === 'unknown')
+      const sent = await world.send('after')
+      await eventually(
+        'the server is back',
+        async () => (await world.status()).surface.turn !== 'unknown',
+        60_000,
+      )
+      await world.settled([sent])
+      expect((await world.status()).surface.session_id).toBe(session_id)
+      expectOneBellPerTurn(world.model, ['before', 'after'])
+    },
+  )
 
-  test('is handed again what it had drained in a turn in which its server was killed', async () => {
+  test('opencode gets its drained signals again after its server was killed during the turn', async () => {
     const world = await open()
     await atPrompt(world)
     const tool = world.longTool()
@@ -186,7 +201,7 @@ describe('opencode in a terminal', () => {
     await world.settled([sent])
     tool.end()
     expect(await world.read(sent)).toMatchObject({ deliveries: 2 })
-    // The session keeps what the killed turn had read, and shows it once more.
+    // The session keeps what the killed turn had read and shows it again.
     const handed = new Set(turnsOf(world.model).flatMap(({ handOuts }) => handOuts))
     expect([...handed]).toEqual(['take this in hand#1', 'take this in hand#2'])
   })

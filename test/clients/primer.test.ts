@@ -1,7 +1,7 @@
-/** The real clients, as `turnbell run` starts them: what their models are told of the agent before its first turn. */
+/** The primer in the real clients, as `turnbell run` starts them. */
 import { beforeAll, describe, expect, test } from 'vitest'
-import { CODEX_TOOLS, codexProgram, openCodexWorld } from '../support/codex-world.ts'
-import { claudeProgram, openClaudeWorld } from '../support/claude-world.ts'
+import { CODEX_TOOLS, codexProgram, openCodexWorld } from '../support/clients/codex-world.ts'
+import { claudeProgram, openClaudeWorld } from '../support/clients/claude-world.ts'
 import { eventually } from '../support/eventually.ts'
 import {
   AT_PROMPT,
@@ -10,9 +10,10 @@ import {
   opencodeTools,
   openOpencodeWorld,
   say as sayToOpencode,
-} from '../support/opencode-world.ts'
-import { primeable, primersIn } from '../support/primers.ts'
-import { scenesOf } from '../support/scene.ts'
+} from '../support/clients/opencode-world.ts'
+import { newThread, say as sayToCodex } from '../support/clients/plain-codex.ts'
+import { primeable, primersIn } from '../support/clients/primers.ts'
+import { scenesOf } from '../support/clients/scene.ts'
 
 describe('Claude Code', () => {
   beforeAll(() => void claudeProgram())
@@ -24,7 +25,7 @@ describe('Claude Code', () => {
     openClaudeWorld,
   )
 
-  test('is primed once when its session starts, is compacted and is cleared', async () => {
+  test('Claude Code is primed once when its session starts, is compacted and is cleared', async () => {
     const world = await open()
     await primeable(world, 'claude-code')
     const terminal = world.terminal(['--permission-mode', 'default'])
@@ -58,31 +59,25 @@ describe('Codex', () => {
   beforeAll(() => void codexProgram())
   const open = scenesOf(CODEX_TOOLS, openCodexWorld)
 
-  test('is primed once when its thread starts, is compacted, and when another one starts', async () => {
+  test('Codex is primed once when its thread starts, is compacted, and when another one starts', async () => {
     const world = await open()
     await primeable(world, 'codex')
     const terminal = world.terminal()
     await terminal.shows(/Ask Codex to do anything/)
     await world.turnIs('idle')
-    const say = async (text: string) => {
-      terminal.type(text)
-      await terminal.shows(new RegExp(`› ${text}`))
-      terminal.press('Enter')
-    }
     const primersAt = async (text: string) => {
-      await say(text)
+      await sayToCodex(terminal, text)
       const { fresh } = await world.asked(new RegExp(text))
       await world.turnIs('idle')
       return primersIn(fresh)
     }
     expect(await primersAt('hello there')).toHaveLength(1)
     expect(await primersAt('go on')).toEqual([])
-    await say('/compact')
+    await sayToCodex(terminal, '/compact')
     await terminal.shows(/compacted/i)
     await world.turnIs('idle')
     expect(await primersAt('here again')).toHaveLength(1)
-    await say('/new')
-    await terminal.shows(/Ask Codex to do anything/)
+    await newThread(terminal)
     expect(await primersAt('a fresh start')).toHaveLength(1)
     for (const { role, fresh } of world.model.shown)
       if (role === 'other') expect(primersIn(fresh)).toEqual([])
@@ -93,7 +88,7 @@ describe('opencode', () => {
   beforeAll(() => void opencodeProgram())
   const open = scenesOf(opencodeTools, openOpencodeWorld)
 
-  test('has one primer in the system prompt of its sessions, renewed by a compaction', async () => {
+  test('opencode has one primer in the system prompt of its sessions, renewed by a compaction', async () => {
     const world = await open()
     await primeable(world, 'opencode')
     const terminal = world.terminal()
@@ -107,7 +102,7 @@ describe('opencode', () => {
     }
     const [first, ...more] = await primersAt('hello there')
     expect([first?.includes('No signals wait.'), more]).toEqual([true, []])
-    // A session that goes on keeps its system prompt, which the provider has cached.
+    // A continued session keeps its system prompt, which the provider has cached.
     await world.call('personas', 'add', { identity: 'dan', surface: 'mcp' })
     expect(await primersAt('go on')).toEqual([first])
     terminal.type('/compact')

@@ -1,21 +1,34 @@
 /**
- * What the real clients stand on, before the first scene. Installs what it may, and otherwise says what
- * is missing: a scene that is left out in silence would be a promise nobody checked.
+ * Prepares the requirements of the real clients before the first scene. Installs what it may and otherwise reports
+ * missing programs, because a silently skipped scene would leave a promise unchecked.
  */
 import { spawnSync } from 'node:child_process'
 import fs from 'node:fs'
 import path from 'node:path'
-import { install, pathOf } from '../support/debian.mjs'
-import { BIN } from '../support/processes.ts'
+import { CURRENT, folderOf, named, usesFormer } from '../../scripts/client-packages.mjs'
+import { install, pathOf } from '../support/command/debian.mjs'
+import { BIN } from '../support/processes/processes.ts'
 
-/** Programs and the Debian packages that bring them. */
+/** Programs and their Debian packages. */
 const PROGRAMS = { tmux: 'tmux', unshare: 'util-linux', nsenter: 'util-linux', ip: 'iproute2' }
 const ROOT = path.resolve(import.meta.dirname, '../..')
 
 export default function setup(): void {
   if (!fs.existsSync(BIN)) throw new Error(`${BIN} is missing: npm run build`)
   installPrograms()
-  run(process.execPath, [path.join(ROOT, 'scripts/fetch-clients.mjs')])
+  const former = usesFormer()
+  run(process.execPath, [path.join(ROOT, 'scripts/fetch-clients.mjs'), ...(former ? ['--former'] : [])])
+  console.log(`clients: ${named({ versions: installed() })}`)
+}
+
+/** Returns the installed versions that the scenes use. */
+function installed(): Record<string, string> {
+  const versions = Object.keys(CURRENT.versions).map((name) => {
+    const manifest = path.join(ROOT, folderOf(name), 'node_modules', name, 'package.json')
+    const { version } = JSON.parse(fs.readFileSync(manifest, 'utf8')) as { version: string }
+    return [name, version]
+  })
+  return Object.fromEntries(versions) as Record<string, string>
 }
 
 function installPrograms(): void {

@@ -1,19 +1,29 @@
 /**
- * Real clients in a tmux pane, rung by typing, against a real hub and a scripted model, without a network.
- * What counts is what the model was shown, and that nothing was typed where it must not be.
+ * Real clients in a tmux pane, rung by typing, with a real hub and a scripted model, without a network. The
+ * assertions use what the model was shown, and that no key was sent at a wrong moment.
  */
 import fs from 'node:fs'
 import path from 'node:path'
 import { describe, expect, test } from 'vitest'
-import { expectOneBellPerTurn } from '../support/conversation.ts'
+import { expectOneBellPerTurn } from '../support/clients/conversation.ts'
 import { eventually } from '../support/eventually.ts'
-import { BELL, scenesOf } from '../support/scene.ts'
-import { atPrompt, CLIENTS_IN_PANES, erases, listOf, openList, say, types } from '../support/tmux-world.ts'
+import { BELL, scenesOf } from '../support/clients/scene.ts'
+import {
+  atPrompt,
+  CLIENTS_IN_PANES,
+  erases,
+  listOf,
+  openList,
+  say,
+  types,
+} from '../support/clients/tmux-world.ts'
 import { describeClient } from '../suites/client.suite.ts'
 
 for (const inPane of CLIENTS_IN_PANES) {
   const name = `${inPane.client} in a tmux pane`
   const open = scenesOf(inPane.tools, inPane.open)
+  // The scenes of opencode take longest, and its windows follow the same rules.
+  const twin = { tags: inPane.client === 'opencode' ? ['extended'] : [] }
 
   describeClient(name, {
     always: ['no bell while a tool runs'],
@@ -25,7 +35,7 @@ for (const inPane of CLIENTS_IN_PANES) {
   })
 
   describe(name, () => {
-    test('keeps a draft and is not rung while it stands, but once it is gone', async () => {
+    test('a client with a draft keeps it and is rung when it is gone', twin, async () => {
       const world = await open()
       const terminal = await atPrompt(world, inPane)
       const draft = 'a thought not yet finished'
@@ -33,7 +43,7 @@ for (const inPane of CLIENTS_IN_PANES) {
       await world.turnIs('unknown')
       const sent = await world.send('one')
       await world.knows(1)
-      // A person who asks for a bell gets none either.
+      // `turnbell notify` does not ring either.
       expect(await world.notify()).toMatchObject({ accepted: true, reason: 'mid_turn' })
       expect(terminal.screen()).toContain(draft)
       expect(world.model.shown).toEqual([])
@@ -43,28 +53,31 @@ for (const inPane of CLIENTS_IN_PANES) {
       expect(world.model.shown.some(({ fresh }) => fresh.includes(draft))).toBe(false)
     })
 
-    test('is not rung over an open permission, and nothing is permitted', async () => {
-      const world = await open({ asks: true })
-      const terminal = await atPrompt(world, inPane, true)
-      const made = () => fs.existsSync(path.join(world.project, 'asked-for'))
-      world.model.next(/make a file/, { tools: [inPane.forbidden] })
-      await say(terminal, 'make a file')
-      await terminal.shows(inPane.asking)
-      const sent = await Promise.all(['1', '2'].map((payload) => world.send(payload)))
-      await world.knows(2)
-      // It looks at the screen again before it types, and from time to time.
-      await eventually('the dialog is seen', async () => (await world.status()).surface.turn !== 'idle')
-      expect(await world.notify()).toMatchObject({ accepted: true, reason: 'mid_turn' })
-      expect(terminal.screen()).toMatch(inPane.asking)
-      expect(world.bells()).toEqual([])
-      expect(made()).toBe(false)
-      await terminal.answers(inPane.asking, 'Enter')
-      await world.settled(sent)
-      expectOneBellPerTurn(world.model, ['1', '2'])
-      expect(made()).toBe(true)
-    })
+    test(
+      'a client is not rung during an open permission request, and nothing is permitted',
+      { tags: ['extended'] },
+      async () => {
+        const world = await open({ asks: true })
+        const terminal = await atPrompt(world, inPane, true)
+        const made = () => fs.existsSync(path.join(world.project, 'asked-for'))
+        world.model.next(/make a file/, { tools: [inPane.forbidden] })
+        await say(terminal, 'make a file')
+        await terminal.shows(inPane.asking)
+        const sent = await Promise.all(['1', '2'].map((payload) => world.send(payload)))
+        await world.knows(2)
+        // The screen is read again before typing and regularly. A ring in progress is deferred first.
+        await eventually('the dialog is seen', async () => (await world.notify()).reason === 'mid_turn')
+        expect(terminal.screen()).toMatch(inPane.asking)
+        expect(world.bells()).toEqual([])
+        expect(made()).toBe(false)
+        await terminal.answers(inPane.asking, 'Enter')
+        await world.settled(sent)
+        expectOneBellPerTurn(world.model, ['1', '2'])
+        expect(made()).toBe(true)
+      },
+    )
 
-    test('is not rung after its person denied what it asked for, before their next turn', async () => {
+    test('a client is not rung after its person denied a request, before their next turn', twin, async () => {
       const world = await open({ asks: true })
       const terminal = await atPrompt(world, inPane, true)
       world.model.next(/make a file/, { tools: [inPane.forbidden] })
@@ -84,7 +97,7 @@ for (const inPane of CLIENTS_IN_PANES) {
     })
 
     test(
-      'is not rung over a list to choose from, but once that is closed',
+      'a client is not rung over a selection list, but when that is closed',
       { tags: ['extended'] },
       async () => {
         const world = await open()

@@ -1,22 +1,22 @@
 /**
- * The whole tool surface as real clients have it: the hub's short list is what their models are shown, and
- * an action that is not in it is found by words, described, and called.
+ * The tools as real clients have them: their models are shown the hub's short list, and an action that is not in
+ * it is found by search, described, and called.
  */
 import { expect, test } from 'vitest'
-import { openClaudeWorld } from '../support/claude-world.ts'
-import { PERSONA, type ClientWorld } from '../support/client-world.ts'
-import { openCodexWorld } from '../support/codex-world.ts'
+import { openClaudeWorld } from '../support/clients/claude-world.ts'
+import { PERSONA, type ClientWorld } from '../support/clients/client-world.ts'
+import { openCodexWorld } from '../support/clients/codex-world.ts'
 import { eventually } from '../support/eventually.ts'
-import { AT_PROMPT, openOpencodeWorld } from '../support/opencode-world.ts'
-import { scenesOf } from '../support/scene.ts'
-import type { Terminal } from '../support/terminal.ts'
+import { AT_PROMPT, openOpencodeWorld } from '../support/clients/opencode-world.ts'
+import { scenesOf } from '../support/clients/scene.ts'
+import type { Terminal } from '../support/clients/terminal.ts'
 
 const LISTED = [
   ...['signals_pending', 'signals', 'workflow', 'store', 'routine', 'git'],
   ...['tool_search', 'tool_describe', 'tool_invoke'],
 ]
 
-/** What each client makes of a tool's name. */
+/** Each client's prefix for a tool's name. */
 const PREFIXES = {
   'Claude Code': 'mcp__plugin_turnbell_hub__',
   Codex: 'mcp__turnbell.',
@@ -47,7 +47,7 @@ async function atPrompt(name: Name, world: ClientWorld): Promise<Terminal> {
 }
 
 test.each(Object.keys(PREFIXES) as Name[])(
-  '%s is shown the short list, and calls what is not in it',
+  '%s shows its model the short list, and calls an unlisted action',
   async (name) => {
     const world = await WORLDS[name]()
     const terminal = await atPrompt(name, world)
@@ -74,7 +74,7 @@ test.each(Object.keys(PREFIXES) as Name[])(
     const asked = world.model.shown.find(
       ({ role, fresh }) => role === 'main' && fresh.includes('use your tool'),
     )
-    // Claude Code names most tools in its prompt only, and brings their schemas once they are wanted.
+    // Claude Code only names most tools in its prompt and loads their schemas on demand.
     const shown = [...(asked?.tools ?? []), ...(asked?.fresh.split('\n') ?? [])]
     expect(shown).toEqual(expect.arrayContaining(LISTED.map((tool) => PREFIXES[name] + tool)))
   },

@@ -1,18 +1,18 @@
 /**
- * What a client cuts out of a tool's answer its model never sees, and the drain counts all the same. So every signal that
- * is confirmed must have been shown from its first sign to its last, in each of the real clients.
+ * A client may truncate a tool's result, and the drain counts all the same. So every confirmed signal must have been
+ * shown completely in each of the real clients.
  */
 import fs from 'node:fs'
 import path from 'node:path'
 import { expect, test } from 'vitest'
-import { openClaudeWorld } from '../support/claude-world.ts'
-import { PERSONA } from '../support/client-world.ts'
-import { CODEX_TOOLS, openCodexWorld } from '../support/codex-world.ts'
-import { turnsOf } from '../support/conversation.ts'
+import { openClaudeWorld } from '../support/clients/claude-world.ts'
+import { PERSONA } from '../support/clients/client-world.ts'
+import { CODEX_TOOLS, openCodexWorld } from '../support/clients/codex-world.ts'
+import { turnsOf } from '../support/clients/conversation.ts'
 import { eventually } from '../support/eventually.ts'
-import { opencodeTools, openOpencodeWorld } from '../support/opencode-world.ts'
-import { scenesOf, type Scene } from '../support/scene.ts'
-import { LIMITS } from '../../src/contracts/limits.ts'
+import { opencodeTools, openOpencodeWorld } from '../support/clients/opencode-world.ts'
+import { scenesOf, type Scene } from '../support/clients/scene.ts'
+import { LIMITS } from '../../src/contracts/limits/limits.ts'
 import type { DrainedSignal } from '../../src/contracts/signal.ts'
 
 const CLAUDE_TOOLS = {
@@ -20,7 +20,7 @@ const CLAUDE_TOOLS = {
   shell: (command: string) => ({ name: 'Bash', input: { command } }),
 }
 
-/** Each is started by the persona's daemon. */
+/** Each client is started by the persona's daemon. */
 const persona = { headless: true, project: '../project' }
 const CLIENTS = {
   'Claude Code': scenesOf(CLAUDE_TOOLS, () => openClaudeWorld({ persona })),
@@ -29,7 +29,7 @@ const CLIENTS = {
 }
 type Name = keyof typeof CLIENTS
 
-/** The same with a person who wants to see little of an answer. */
+/** The same with a person's small limit on tool output. */
 const THRIFTY = {
   Codex: scenesOf(CODEX_TOOLS, async () => {
     const world = await openCodexWorld({ persona })
@@ -46,14 +46,14 @@ const THRIFTY = {
 }
 
 const MORE = /"remaining":[1-9]/
-/** How to get the next part of a large payload, as the part before says. */
+/** The call for the next part of a large payload, from the previous part. */
 const NEXT_PART = /"next":"signals read (\{[^}]*\})"/
 const LAST_PART = /"payload_part":\{"part":(\d+),"parts":\1\}/
 
 async function atRest(open: () => Promise<Scene>): Promise<Scene> {
   const scene = await open()
   const name = scene.tools.drain.replace('signals_pending', 'signals')
-  // A model does as the tool's description and its answers say.
+  // The model follows the tool's description and results.
   scene.model.always(MORE, scene.drain)
   scene.model.always(LAST_PART, scene.drain)
   scene.model.always(NEXT_PART, ({ tool_results }) => {
@@ -65,7 +65,7 @@ async function atRest(open: () => Promise<Scene>): Promise<Scene> {
   return scene
 }
 
-/** Begins and ends with its name, takes so many bytes as JSON, and is filled up with what may be cut or written longer. */
+/** A payload of the given size in JSON bytes, with its name at both ends, filled with text that may be truncated or escaped. */
 function body(name: string, bytes: number, filling: string): string {
   const room = bytes - bytesOf(`${name} begins${name} ends`)
   const times = Math.floor(room / (bytesOf(filling) - 2))
@@ -84,13 +84,13 @@ async function sendAll(scene: Scene, bodies: Readonly<Record<string, string>>): 
   return sent
 }
 
-/** Resolves once every signal is confirmed, and the model has said its last word on the answers of its drains. */
+/** Resolves when every signal is confirmed and the model has finished after its drains. */
 async function drained(scene: Scene, sent: ReadonlyMap<string, string>): Promise<void> {
   for (const [name, signal_id] of sent) {
     const confirmed = async () => (await scene.read(signal_id)).stages.confirmed_at
     await eventually(`${name} is confirmed`, confirmed, 60_000)
   }
-  // Nothing is under way any more where the model asked for no further drain.
+  // The scene is over if the model requested no further drain.
   await eventually('the answer of every drain is shown', () => {
     const last = scene.model.shown.findLast(({ role }) => role === 'main')
     return last !== undefined && last.reply.tools === undefined
@@ -98,16 +98,16 @@ async function drained(scene: Scene, sent: ReadonlyMap<string, string>): Promise
 }
 
 /**
- * Those that the model was not shown whole, sign for sign: a client may keep both ends and cut what is between them. What
- * was made harmless counts as it was sent.
+ * Returns the payloads that the model was not shown completely, character by character: a client may keep both ends and
+ * truncate the middle. A sanitized character counts as sent.
  */
 function unseen({ model }: Scene, bodies: Readonly<Record<string, string>>): string[] {
   const whole = turnsOf(model).flatMap(({ drained: payloads }) => payloads)
-  const seen = new Set([...whole, ...inParts(model)].map((payload) => payload.replaceAll('‹', '<')))
+  const seen = new Set([...whole, ...inParts(model)].map((payload) => payload.replaceAll('~', '<')))
   return Object.entries(bodies).flatMap(([name, payload]) => (seen.has(payload) ? [] : [name]))
 }
 
-/** Payloads that were shown in parts, put together. */
+/** Payloads that were shown in parts, joined. */
 function inParts({ shown }: Scene['model']): string[] {
   const found = new Map<string, string[]>()
   for (const result of shown.flatMap(({ role, tool_results }) => (role === 'main' ? tool_results : []))) {
@@ -123,7 +123,7 @@ function inParts({ shown }: Scene['model']): string[] {
 
 type Part = Pick<DrainedSignal, 'signal_id' | 'payload_part'> & { payload: string }
 
-/** Those of a drain, or the one that was read. */
+/** The signals of a drain, or the one that was read. */
 function signalsIn(result: string): Part[] {
   try {
     const answer = JSON.parse(result) as { signals?: Part[] } & Part
@@ -150,7 +150,7 @@ test.each(Object.keys(CLIENTS) as Name[])(
   '%s, started by turnbell, shows its model the whole of the largest signals',
   async (name) => {
     const scene = await atRest(CLIENTS[name])
-    // What is many lines, what is written longer with every quoting, and what grows by being made harmless.
+    // Many lines, text that grows with every escaping, and text that grows by sanitizing.
     const fillings = { lines: 'a\n', quotes: '"', tags: '<|a|>' }
     const bodies = Object.fromEntries(
       Object.entries(fillings).map(([what, filling]) => [
@@ -165,7 +165,7 @@ test.each(Object.keys(CLIENTS) as Name[])(
 )
 
 test.each(['Codex', 'opencode'] as const)(
-  '%s, told by a person to show little, shows its model the whole of a large signal',
+  "%s with the user's small output limit shows its model the whole of a large signal",
   { tags: ['extended'] },
   async (name) => {
     const scene = await atRest(THRIFTY[name])

@@ -1,4 +1,4 @@
-/** Tools that answer at once, with every kind of content, and tools that say something before they do. */
+/** Tools that answer at once with every kind of content, and tools that log or report progress first. */
 import { PNG, WAV } from './media.ts'
 import { content, talking, text, tool } from './tool.ts'
 
@@ -32,7 +32,7 @@ export const ANSWERS = [
     for (const words of ['begins', 'works', 'ends']) await mcpReq.log('info', `the tool ${words}`)
     return content(text('Logged.'))
   }),
-  // What this one logs may only leave where the request asked for logs.
+  // Log messages of this tool may only be sent if the request asked for logs.
   talking('test_logging_tool', 'Logs once.', async (_, { mcpReq }) => {
     await mcpReq.log('info', 'the tool was called')
     return content(text('Logged.'))

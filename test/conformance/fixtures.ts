@@ -1,6 +1,6 @@
 /**
- * What the official conformance suite of MCP looks for on a server: tools, prompts and resources under names
- * of the suite's. A hub of this checkout offers them beside its own when it is told to; see `load.mjs`.
+ * Fixtures of the official MCP conformance suite: tools, prompts and resources under the suite's names. A hub of this
+ * checkout offers them in addition to its own when configured; see `load.mjs`.
  */
 import type { McpExtension, McpExtend } from '../../src/transports/mcp/extension.ts'
 import { ANSWERS } from './answers.ts'

@@ -1,6 +1,6 @@
 /**
- * Hands the fixtures to a hub that runs from `dist/`, where no TypeScript can be read: they are bundled when
- * a hub asks, into a file beside the packages that they share with it.
+ * Loads the fixtures into a hub that runs from `dist/`, which cannot read TypeScript: they are bundled on demand into a
+ * file next to the packages that they share with the hub.
  */
 import { build } from 'esbuild'
 import fs from 'node:fs'

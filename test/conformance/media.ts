@@ -1,4 +1,4 @@
-/** The smallest picture and sound that a reader of their formats accepts. */
+/** The smallest picture and sound that readers of their formats accept. */
 
 /** One blue pixel. */
 export const PNG =

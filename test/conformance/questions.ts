@@ -1,4 +1,4 @@
-/** Tools of the 2025 era that ask the client in the middle of a call. */
+/** Tools of protocol version 2025 that ask the client during a call. */
 import type { ServerContext } from '@modelcontextprotocol/server'
 import { content, text, talking } from './tool.ts'
 

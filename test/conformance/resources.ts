@@ -1,4 +1,4 @@
-/** Resources of fixed content, and one whose uri says what is in it. */
+/** Resources with fixed content, and one whose content is encoded in its URI. */
 import { PNG } from './media.ts'
 
 const WORDS = 'Words that never change.'

@@ -1,6 +1,6 @@
 /**
- * Tools of the 2026 era that need more from the client before they can answer: they say what, and the client
- * calls again with it. What a tool must remember until then travels with the client, sealed.
+ * Tools of protocol version 2026 that need more input from the client: they return a request, and the client calls
+ * again with the answer. State in between is sealed and sent along with the client's call.
  */
 import { randomBytes } from 'node:crypto'
 import {
@@ -15,7 +15,7 @@ import { content, text, talking } from './tool.ts'
 
 interface State {
   round: number
-  /** No two are alike. */
+  /** Unique for each state. */
   nonce: string
 }
 
@@ -25,7 +25,7 @@ export const requestState = {
 }
 const sealed = (round: number) => codec.mint({ round, nonce: randomBytes(8).toString('hex') })
 
-/** A form with one field. */
+/** Returns a form with one field. */
 export function form(message: string, field: string) {
   return inputRequired.elicit({
     message,
@@ -44,7 +44,7 @@ const question = (words: string) =>
     maxTokens: 50,
   })
 
-/** What the user filled in; undefined where nothing of that kind came. */
+/** Returns the user's input; undefined without one. */
 export function filled({ mcpReq }: ServerContext, key: string, field: string): unknown {
   return acceptedContent<Record<string, unknown>>(mcpReq.inputResponses, key)?.[field]
 }
@@ -109,7 +109,7 @@ export const ROUNDS = [
       },
     })
   }),
-  // The SDK refuses on its own to ask a client for what that cannot do.
+  // The SDK itself rejects a request that the client does not support.
   talking('test_missing_capability', 'Needs sampling of a client that has none.', () =>
     inputRequired({ inputRequests: { pong: question('Say pong.') } }),
   ),

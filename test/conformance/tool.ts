@@ -1,4 +1,4 @@
-/** How the fixtures write a tool down. Their names and what they answer are the suite's. */
+/** Helpers to declare the fixtures' tools. Their names and results are defined by the suite. */
 import type {
   CallToolResult,
   ContentBlock,
@@ -10,7 +10,7 @@ import type { ExtensionTool } from '../../src/transports/mcp/extension.ts'
 type Args = Record<string, unknown>
 type Answer = CallToolResult | InputRequiredResult
 
-/** One that only answers. */
+/** Declares a tool that only returns a result. */
 export function tool(
   name: string,
   description: string,
@@ -20,7 +20,7 @@ export function tool(
   return { talks: false, tool: declared(name, description, schema), call: async (args) => handle(args) }
 }
 
-/** One that has something to say, to ask or to need before it answers. */
+/** Declares a tool that logs, asks or requests input before it returns. */
 export function talking(
   name: string,
   description: string,

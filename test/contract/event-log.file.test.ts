@@ -1,4 +1,4 @@
-import { openFileEventLog } from '../../src/storage/file/event-log.ts'
+import { openFileEventLog } from '../../src/storage/file/events/event-log.ts'
 import { describeEventLog, EVENTS_KEPT } from '../suites/event-log.suite.ts'
 import { temporaryDirectory } from '../support/temporary-directory.ts'
 

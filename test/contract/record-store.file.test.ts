@@ -1,5 +1,5 @@
-import { TurnbellError } from '../../src/contracts/errors.ts'
-import { createFileRecordStore } from '../../src/storage/file/record-store.ts'
+import { TurnbellError } from '../../src/contracts/errors/errors.ts'
+import { createFileRecordStore } from '../../src/storage/file/records/record-store.ts'
 import { describeRecordStore, describeTakenRecordStore } from '../suites/record-store.suite.ts'
 import { temporaryDirectory } from '../support/temporary-directory.ts'
 

@@ -1,6 +1,6 @@
 import fs from 'node:fs'
 import path from 'node:path'
-import { openProjectRecords } from '../../src/storage/file/project-records.ts'
+import { openProjectRecords } from '../../src/storage/file/project/project-records.ts'
 import { describeRecordStore, describeTakenRecordStore } from '../suites/record-store.suite.ts'
 import { temporaryDirectory } from '../support/temporary-directory.ts'
 
@@ -9,7 +9,7 @@ const store = async () => {
   const open = () => openProjectRecords({ root })
   return {
     ...{ store: open(), afterKill: async () => open() },
-    /** As after a sleep that was so long that the lock grew stale. */
+    /** Simulates a suspension so long that the lock became stale. */
     take() {
       const [lock] = fs
         .readdirSync(root, { recursive: true, encoding: 'utf8' })
@@ -23,7 +23,7 @@ const store = async () => {
 describeRecordStore('project', store)
 describeTakenRecordStore('project', store)
 
-// Each has a place of its own.
+// Each of these kinds has a separate place.
 for (const one of ['entry', 'archive/2026-01-31', 'decision', 'entity']) {
   const another = one === 'entity' ? 'relation' : 'entity'
   describeRecordStore(`project, ${one}`, store, { one, another, odd: one, empty: 'nothing' })

@@ -1,4 +1,4 @@
-import { openFileSignalStore } from '../../src/storage/file/signal-store.ts'
+import { openFileSignalStore } from '../../src/storage/file/signals/signal-store.ts'
 import { describeSignalStore } from '../suites/signal-store.suite.ts'
 import { temporaryDirectory } from '../support/temporary-directory.ts'
 

@@ -1,10 +1,10 @@
-/** The adapter of the Agent Client Protocol: its agent is played, prompt by prompt. */
+/** Runs the surface suite against the ACP adapter; the test simulates its agent, prompt by prompt. */
 import { acpSurface, type AcpSurface } from '../../adapters/acp/acp-surface.ts'
 import { silentLog } from '../../src/ports/log.ts'
 import { createIds } from '../../src/system/random.ts'
 import { doorbell } from '../support/doorbells.ts'
-import { fakeAcpAgent } from '../support/fake-acp-agent.ts'
-import { atRest, fakeClock, seededRandom } from '../support/fake-clock.ts'
+import { fakeAcpAgent } from '../support/fakes/fake-acp-agent.ts'
+import { atRest, fakeClock, seededRandom } from '../support/fakes/fake-clock.ts'
 import { describeSurface } from '../suites/surface.suite.ts'
 
 describeSurface('acp', { takes: false, receipts: true }, async (host) => {
@@ -16,8 +16,8 @@ describeSurface('acp', { takes: false, receipts: true }, async (host) => {
     ids: createIds(clock, seededRandom()),
     log: silentLog,
     onTurnEnded() {},
-    onTurnBroke: () => place.restarts(),
-    onWanted() {},
+    onTurnFailed: () => place.restarts(),
+    onResumeRequested() {},
   })
   const place = fakeAcpAgent(clock, surface)
   surface.open(host)
@@ -31,13 +31,13 @@ describeSurface('acp', { takes: false, receipts: true }, async (host) => {
       if (mode === 'gone') place.dies()
     },
     rung: () => place.shown,
-    // Nobody else can prompt it, so a turn that no bell of the suite's caused is that of another bell.
+    // The agent has no other input, so a turn without a doorbell of the suite is caused by another doorbell.
     async beginTurn() {
       if (place.prompted()) return
       place.quiet = true
       place.comesToRest()
       await atRest()
-      // The daemon may have been faster.
+      // The daemon may have rung already.
       if (!place.prompted()) void surface.notify_surface(doorbell())
       await atRest()
     },

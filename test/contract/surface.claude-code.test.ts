@@ -1,10 +1,13 @@
-/** The Claude Code adapter: its session is played by hook events, a registry and an inbox. */
+/**
+ * Runs the surface suite against the Claude Code adapter; hook events, a registry and an inbox simulate its session.
+ */
 import { claudeSurface } from '../../adapters/claude-code/claude-surface.ts'
-import { LIMITS } from '../../src/contracts/limits.ts'
+import { LIMITS } from '../../src/contracts/limits/limits.ts'
 import { silentLog } from '../../src/ports/log.ts'
-import { atRest, fakeClock } from '../support/fake-clock.ts'
+import { atRest, fakeClock } from '../support/fakes/fake-clock.ts'
 import { turnEvent } from '../support/turn-events.ts'
 import { describeSurface, type PlaceMode } from '../suites/surface.suite.ts'
+import { NO_MODULE } from '../support/fakes/no-module.ts'
 
 const TRAITS = {
   ...{ takes: true, receipts: true, ends_with_client: true },
@@ -14,20 +17,22 @@ const TRAITS = {
 describeSurface('claude-code', TRAITS, async (host) => {
   const clock = fakeClock()
   let mode: PlaceMode = 'takes'
-  /** Texts in the conversation, and those that wait in the inbox for the turn to begin. */
+  /** Texts in the conversation, and texts in the inbox that wait for a turn. */
   const shown: string[] = []
   let waiting: string[] = []
 
   const surface = claudeSurface({
     session_id: 'session-1',
+    mod: NO_MODULE,
     clock,
     log: silentLog,
     degraded: silentLog,
     respawned: false,
-    interrupted: async () => {},
+    onInterrupted: async () => {},
+    drainsReleased: async () => {},
     isStopped: () => false,
-    ways: {
-      lost() {},
+    paths: {
+      markLost() {},
       unread: () => waiting.length > 0,
       async post(text) {
         if (mode === 'breaks') return 'failed'

@@ -1,11 +1,11 @@
-/** The command adapter: the agent is a program that is played by the test. */
+/** Runs the surface suite against the command adapter; the test simulates the agent program. */
 import { commandSurface, type ProgramExit } from '../../adapters/command/command-surface.ts'
 import { CommandSettings } from '../../src/contracts/config.ts'
 import type { Doorbell } from '../../src/contracts/doorbell.ts'
 import { silentLog } from '../../src/ports/log.ts'
 import { systemClock } from '../../src/system/clock.ts'
 import { createIds, systemRandom } from '../../src/system/random.ts'
-import { atRest, fakeClock } from '../support/fake-clock.ts'
+import { atRest, fakeClock } from '../support/fakes/fake-clock.ts'
 import { describeSurface, type PlaceMode } from '../suites/surface.suite.ts'
 
 const ids = createIds(systemClock, systemRandom)
@@ -29,7 +29,7 @@ describeSurface('command with a status file', { takes: false, receipts: false },
         mode === 'delays'
           ? new Promise<ProgramExit>((resolve) => clock.after(1_500, () => resolve(ended(0))))
           : Promise.resolve(ended(mode === 'breaks' ? 1 : 0))
-      return { pid: 1, started: 'then', exited, kill() {} }
+      return { pid: 1, started: 'then', exited: exited, kill() {} }
     },
     alive: () => false,
     is: () => false,

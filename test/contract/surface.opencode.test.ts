@@ -1,9 +1,9 @@
-/** The opencode adapter: its session is played by a server's events. */
+/** Runs the surface suite against the opencode adapter; events of a server simulate its session. */
 import { opencodeSurface } from '../../adapters/opencode/opencode-surface.ts'
-import { LIMITS } from '../../src/contracts/limits.ts'
+import { LIMITS } from '../../src/contracts/limits/limits.ts'
 import { silentLog } from '../../src/ports/log.ts'
-import { atRest, fakeClock } from '../support/fake-clock.ts'
-import { fakeOpencode } from '../support/fake-opencode.ts'
+import { atRest, fakeClock } from '../support/fakes/fake-clock.ts'
+import { fakeOpencode } from '../support/fakes/fake-opencode.ts'
 import { describeSurface } from '../suites/surface.suite.ts'
 
 const TRAITS = { takes: false, receipts: true, outstanding: true, lost_ms: LIMITS.opencode_bell_lost_ms }
@@ -11,7 +11,7 @@ const TRAITS = { takes: false, receipts: true, outstanding: true, lost_ms: LIMIT
 describeSurface('opencode', TRAITS, async (host) => {
   const clock = fakeClock()
   const place = fakeOpencode(clock)
-  const surface = opencodeSurface({ identity: 'ada', clock, log: silentLog, keep: () => {} })
+  const surface = opencodeSurface({ identity: 'ada', clock, log: silentLog, storeSession: () => {} })
   surface.open(host)
   await surface.connected(place.server, { id: 'ses_1', directory: '/project' })
   await atRest()
@@ -24,12 +24,12 @@ describeSurface('opencode', TRAITS, async (host) => {
     },
     rung: () => place.shown,
     async beginTurn() {
-      place.begins().forEach((event) => surface.told(event))
+      place.begins().forEach((event) => surface.handleEvent(event))
       await atRest()
     },
     async endTurn() {
       if ((await surface.status()).turn !== 'busy') return
-      place.ends().forEach((event) => surface.told(event))
+      place.ends().forEach((event) => surface.handleEvent(event))
       await atRest()
     },
     close: () => surface.close(),

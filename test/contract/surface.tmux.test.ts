@@ -1,9 +1,9 @@
-/** The tmux adapter: its pane is played by screens. */
+/** Runs the surface suite against the tmux adapter; screens simulate its pane. */
 import { tmuxSurface } from '../../adapters/tmux/tmux-surface.ts'
-import { LIMITS } from '../../src/contracts/limits.ts'
+import { LIMITS } from '../../src/contracts/limits/limits.ts'
 import { silentLog } from '../../src/ports/log.ts'
-import { atRest, fakeClock } from '../support/fake-clock.ts'
-import { fakePane } from '../support/fake-pane.ts'
+import { atRest, fakeClock } from '../support/fakes/fake-clock.ts'
+import { fakePane } from '../support/fakes/fake-pane.ts'
 import { describeSurface } from '../suites/surface.suite.ts'
 
 describeSurface('tmux', { takes: false, receipts: true }, async (host) => {
@@ -11,7 +11,7 @@ describeSurface('tmux', { takes: false, receipts: true }, async (host) => {
   const place = fakePane(clock)
   const surface = tmuxSurface({ pane: place.pane, clock, log: silentLog })
   surface.open(host)
-  /** Long enough for two looks, however rarely it looks just now. */
+  /** Long enough for two screen captures at the slowest rate. */
   const isSeen = () => clock.advance(2 * LIMITS.tmux_quiet_look_ms)
   await atRest()
   await isSeen()

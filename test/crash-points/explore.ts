@@ -1,6 +1,9 @@
-/** Goes through the calls of a story, builds what a crash after each may leave, and judges what becomes of it. */
+/**
+ * Runs through the recorded file calls, builds the possible states after a crash at each one, and checks what the next
+ * start recovers.
+ */
 import fs from 'node:fs'
-import { seededRandom } from '../support/fake-clock.ts'
+import { seededRandom } from '../support/fakes/fake-clock.ts'
 import { startRecordedHub, withSaid, type Recording } from './hub-process.ts'
 import { judge, type Crash } from './judge.ts'
 import { RecordedFiles, treeKey, type Choose, type Tree } from './recorded-files.ts'
@@ -10,14 +13,14 @@ import { beginningOf, boundsAfter, type Bounds, type Story } from './story.ts'
 import { readTrace, type FileCall } from './trace.ts'
 
 /**
- * `killed`: with all calls so far. `halfway`: with all but the second half of what the last one writes. `power`: with
- * what was synced. `torn-N`: with what was synced, and some of the rest. Behind a `+` that of a crash into the start after
- * the first one: `killed+12/power` comes after its twelfth call.
+ * The state after a crash. `killed`: all calls so far. `halfway`: all calls, except the second half of what the last
+ * one writes. `power`: only synced data. `torn-N`: synced data and a part of the rest. A `+` adds a crash during the
+ * next start: `killed+12/power` crashes after the twelfth call of that start.
  */
 export type Variant = string
 
 export interface Failure {
-  /** As many calls had come to their end. */
+  /** Number of calls that had completed. */
   at: number
   call: string
   variant: Variant
@@ -25,36 +28,36 @@ export interface Failure {
 }
 
 export interface Tried {
-  /** Calls that change or sync something, by what they do. */
+  /** Number of calls that change or sync something, by kind. */
   points: Record<string, number>
-  /** After so many of them a crash was tried. */
+  /** Number of calls after which a crash was tried. */
   points_tried: number
-  /** Starts that were crashed into, and how many points they had. */
+  /** Number of starts with a crash during the start, and number of their points. */
   starts: number
   points_of_starts: number
-  /** Crash states. */
+  /** Number of crash states. */
   states: number
-  /** So many times a start was made of one; the others were the same as one shortly before. */
+  /** Number of states that were started; the others were identical to a recent one. */
   recovered: number
   failures: Failure[]
 }
 
 export interface Options {
   seed: number
-  /** Of each point, how many states in which a part of what was not synced has arrived. */
+  /** Number of states for each point in which a part of the unsynced data survived. */
   torn: number
-  /** Only some of the points. */
+  /** Selects some of the points. */
   wanted?: (at: number) => boolean
-  /** After which crashes the start is crashed into as well. `program`: the bundle of `recorded-process.ts`. */
+  /** Selects the crashes whose next start is crashed, too. `program` is the bundle of `recorded-process.ts`. */
   starts?: {
     program: string
     trace: string
     wanted: (at: number) => boolean
-    /** Only each so many of its points. */
+    /** Tries only every n-th of its points. */
     every?: number
   }
   only?: Variant
-  /** Called after each point, and after each of a start that is crashed into: what was tried so far. */
+  /** Called with the progress after each point, and after each point of a crashed start. */
   onTried?: (tried: Tried) => void
 }
 
@@ -65,7 +68,7 @@ export async function explore(story: Story, options: Options): Promise<Tried> {
 class Exploration {
   private readonly story: Story
   private readonly options: Options
-  /** Of the last states; those that are the same are neighbours. */
+  /** Results of recent states; identical states are close to each other. */
   private readonly known = new Map<string, Recovered | Error>()
   private readonly tried: Tried = {
     ...{ points: {}, points_tried: 0, starts: 0, points_of_starts: 0, states: 0, recovered: 0, failures: [] },
@@ -133,7 +136,7 @@ class Exploration {
     }
   }
 
-  /** Starts a hub on what a crash has left, lets it stop, and crashes after each of its own calls. */
+  /** Starts a hub on the files after a crash, stops it, and crashes after each of its own calls. */
   private async start(
     variant: Variant,
     files: RecordedFiles,
@@ -206,7 +209,7 @@ function firstHalf(base64: string): string {
   return bytes.subarray(0, bytes.length >> 1).toString('base64')
 }
 
-/** What kind of call a crash may come after; null for those that change nothing. */
+/** Returns the kind of a call after which a crash can matter; null for a call that changes nothing. */
 export function pointOf(call: FileCall): string | null {
   if (call.do !== 'open') return KINDS[call.do]
   return call.made ? 'creations' : call.emptied ? 'truncates' : null

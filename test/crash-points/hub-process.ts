@@ -1,16 +1,16 @@
-/** A recorded hub, as its parent sees it. */
+/** Controls a recorded hub from its parent process. */
 import { spawn, type ChildProcess } from 'node:child_process'
 import { once } from 'node:events'
 import fs from 'node:fs'
-import type { Left } from '../../src/cli/hooks/spool.ts'
-import type { Ending } from '../support/ending.mjs'
+import type { SpoolEntry } from '../../src/cli/hooks/spool.ts'
+import type { Ending } from '../support/command/ending.mjs'
 import type { Order, Word } from './orders.ts'
 
 export interface RecordedHub {
   url: string
-  /** Answers the hub's time when it is done. */
+  /** Executes an order. Resolves with the hub's time when it is done. */
   order(order: Order): Promise<number>
-  /** As its process ends, with -9. */
+  /** Kills the process with SIGKILL. */
   kill(): Promise<void>
 }
 
@@ -19,13 +19,13 @@ export interface Recording {
   program: string
   root: string
   trace: string
-  /** Of a command that may be interrupted: nothing is written once it removes the files. */
+  /** The ending of the command: nothing is written after it has begun to remove the files. */
   ending?: Ending
 }
 
 /**
- * What the recorded processes say on stderr. Half lines and torn files belong to what they are made to meet, and they
- * warn of each, so that is shown only where `work` fails.
+ * Collects stderr of the recorded processes. They warn about incomplete lines and torn files, which the workload
+ * produces deliberately, so stderr is shown only if `work` fails.
  */
 export async function withSaid<T>({ trace, ending }: Recording, work: () => Promise<T>): Promise<T> {
   const file = saidIn(trace)
@@ -71,13 +71,13 @@ export async function startRecordedHub(recording: Recording, now_ms: number): Pr
   }
 }
 
-/** Leaves a line in the spool, as a hook does. */
-export async function leaveLine(recording: Recording, now_ms: number, left: Left): Promise<void> {
+/** Writes a line into the spool, like a hook. */
+export async function leaveLine(recording: Recording, now_ms: number, left: SpoolEntry): Promise<void> {
   const [code] = (await once(start(recording, ['leave'], now_ms, JSON.stringify(left)), 'exit')) as [number]
   if (code !== 0) throw new Error(`the line could not be left (${code})`)
 }
 
-/** Writes what a hub leaves behind that is killed in the middle of a write. None runs. */
+/** Writes the incomplete files of a hub that was killed during a write. No hub may be running. */
 export async function tearFiles(recording: Recording, now_ms: number): Promise<void> {
   const [code] = (await once(start(recording, ['tear'], now_ms), 'exit')) as [number]
   if (code !== 0) throw new Error(`the files could not be torn (${code})`)
@@ -90,7 +90,8 @@ function start(
   ...more: string[]
 ): ChildProcess {
   const flags = ['--expose-internals', '--no-warnings']
-  // A file has all that was said once the process is gone; it lies outside of what is recorded, as the trace does.
+  // Written to a file, which is complete when the process has ended. It is outside of the recorded directory, like the
+  // trace.
   const said = fs.openSync(saidIn(trace), 'a')
   const child = spawn(process.execPath, [...flags, program, what, root, trace, String(now_ms), ...more], {
     env: { PATH: process.env['PATH'], HOME: root },

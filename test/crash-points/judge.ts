@@ -1,24 +1,24 @@
-/** Whether what was found after a crash is a state that was true, and everything in it that somebody was told of. */
+/** Checks that the state after a crash is a state that once existed and contains every confirmed change. */
 import { isDeepStrictEqual } from 'node:util'
-import type { Decision } from '../../src/contracts/decision.ts'
-import type { Entry } from '../../src/contracts/entry.ts'
+import type { Decision } from '../../src/contracts/memory/decision.ts'
+import type { Entry } from '../../src/contracts/memory/entry.ts'
 import type { SignalView } from '../../src/contracts/signal.ts'
 import { keyName, type Recovered } from './recovery.ts'
 import { isEntry, type Observed, type Seen, type SeenSignals } from './observe.ts'
 import type { Bounds, Story } from './story.ts'
-import { LIMITS } from '../../src/contracts/limits.ts'
+import { LIMITS } from '../../src/contracts/limits/limits.ts'
 
 const NOTHING: Observed = { signals: {}, records: {} }
 
 export interface Crash {
   bounds: Bounds
-  /** Nothing was lost that was written, synced or not. */
+  /** Whether all written data survived, synced or not. */
   all_written: boolean
-  /** It came into a start, which may have taken back what was handed out. */
+  /** Whether the crash happened during a start, which may already have released drained signals. */
   starting: boolean
 }
 
-/** What is wrong; empty where nothing is. */
+/** Returns the errors; an empty list if there are none. */
 export function judge(story: Story, crash: Crash, recovered: Recovered): string[] {
   const { bounds, all_written, starting } = crash
   const { done, begun } = bounds
@@ -46,7 +46,7 @@ export function judge(story: Story, crash: Crash, recovered: Recovered): string[
   ]
 }
 
-/** Each for itself is as it was before, or as it was after. */
+/** Each item must equal its earlier or its later state. */
 function untrue(what: string, before: Seen, after: Seen, found: Seen): string[] {
   const names = new Set([...Object.keys(before), ...Object.keys(after), ...Object.keys(found)])
   return [...names].flatMap((name) => {
@@ -58,7 +58,7 @@ function untrue(what: string, before: Seen, after: Seen, found: Seen): string[] 
   })
 }
 
-/** Of what looks like the other one only the fields that differ. */
+/** Formats an object; for a similar other object only the fields that differ. */
 function said(one: unknown, other: unknown): string {
   if (one === undefined) return 'not there'
   if (!isObject(one) || !isObject(other)) return JSON.stringify(one)
@@ -81,7 +81,7 @@ function missingReceipts(
     const wrong: string[] = []
     if (next_seq <= seq) wrong.push(`the seq ${next_seq} was given out again, after ${signal_id} with ${seq}`)
     const view = found[signal_id]
-    // What the step forgets it forgets for good.
+    // A signal forgotten by the step stays forgotten.
     if (
       view === undefined &&
       (signal_id in after.signals || (!(signal_id in before.signals) && next_seq <= seq))
@@ -95,7 +95,7 @@ function missingReceipts(
   })
 }
 
-/** All signals of one, or none; with a key, too. */
+/** All signals of a broadcast must be present, or none; also for one with a key. */
 function halfBroadcasts(before: Observed, after: Observed, { found }: Recovered): string[] {
   const whole = new Map<string, SignalView[]>()
   for (const view of Object.values({ ...before.signals, ...after.signals })) {
@@ -105,13 +105,13 @@ function halfBroadcasts(before: Observed, after: Observed, { found }: Recovered)
   return [...whole].flatMap(([broadcast_id, views]) => {
     const there = views.filter(({ signal_id }) => signal_id in found)
     const gone = views.filter(({ signal_id }) => !(signal_id in found))
-    // Its signals may be forgotten one after the other.
+    // Signals of one broadcast may be forgotten one by one.
     if (there.length === 0 || gone.every(({ signal_id }) => signal_id in before.signals)) return []
     return [`of the broadcast ${broadcast_id} only ${there.length} of ${views.length} are there`]
   })
 }
 
-/** A start changes nothing but what was handed out to sessions of the former run. */
+/** A start may only change signals drained by sessions of the previous run. */
 function wronglyTakenBack({ found, started }: Recovered): string[] {
   const names = new Set([...Object.keys(found), ...Object.keys(started)])
   return [...names].flatMap((name) => {
@@ -121,7 +121,7 @@ function wronglyTakenBack({ found, started }: Recovered): string[] {
   })
 }
 
-/** Those that only a start has changed as they were before it. */
+/** Restores the state before the start for signals that only the start has changed. */
 function withoutTakenBack(
   { starting }: Crash,
   before: Observed,
@@ -137,7 +137,7 @@ function withoutTakenBack(
   )
 }
 
-/** It waits again, or is dead. */
+/** Returns whether the signal waits again or is dead. */
 function isTakenBack(was: SignalView | undefined, is: SignalView | undefined): boolean {
   if (was?.leased_to === undefined || is === undefined) return false
   const { status: _, leased_to: __, drain_id: ___, ...former } = was
@@ -153,8 +153,8 @@ const withoutDrain = (view: Pick<SignalView, 'stages'>) => ({
 const isArchived = (name: string) => name.startsWith('archived/')
 
 /**
- * Where an entry is, there or in the archive, is for `lostEntries`; what an archived one says, for `changedEntries`. Dan was
- * added to have somebody to send to.
+ * `lostEntries` checks whether an entry is in the file or in the archive, and `changedEntries` the text of archived
+ * ones. Dan is only a receiver for signals.
  */
 function withoutArchived(records: Seen): Seen {
   const others = Object.entries(records).filter(([name]) => !isArchived(name) && name !== 'home:persona/dan')
@@ -162,9 +162,9 @@ function withoutArchived(records: Seen): Seen {
 }
 
 /**
- * Of two decisions that are made at once, one of which takes the other back, a crash may leave the new one alone: see
- * `decisions/service.ts`. It says whose place it takes, so the other one is superseded instead, and that is told.
- * Answers the records with such a one as it was before.
+ * When two decisions are made at once and one overrides the other, a crash may leave only the new one: see
+ * `decisions/service.ts`. The new one names its predecessor, so the predecessor is superseded instead, which is
+ * reported. Returns the records with such a predecessor in its earlier state.
  */
 function withoutSuperseded(records: Seen, before: Seen, after: Seen): Seen {
   const rest = { ...records }
@@ -172,7 +172,7 @@ function withoutSuperseded(records: Seen, before: Seen, after: Seen): Seen {
     const { id, status, superseded_by } = body as Partial<Decision>
     const other = after[`project:decision/${superseded_by}`] as Partial<Decision> | undefined
     if (status === 'overridden') {
-      // The override that the new one's file still asked for was done by the next start, which tells of it anew.
+      // The override requested in the new decision's file was executed by the next start, which reports it again.
       for (const [entry, { tags = [], relates_to = [] }] of entriesOf(records)) {
         if (!(entry in after) && tags.includes('override') && relates_to[0] === id) delete rest[entry]
       }
@@ -193,7 +193,7 @@ function entriesOf(records: Seen): [string, Partial<Entry>][] {
 
 const archived = (name: string) => name.replace('project:entry/', 'archived/')
 
-/** What is archived stays what it was. */
+/** An archived entry never changes. */
 function changedEntries(before: Observed, after: Observed, found: Seen): string[] {
   const once: Seen = {}
   for (const [name, body] of [...Object.entries(before.records), ...Object.entries(after.records)])

@@ -1,11 +1,11 @@
-/** The command: records, tries every point, and says what was found. */
+/** The `crash-points` command: records the workload, tries every point, and prints the results. */
 import { fork } from 'node:child_process'
 import { once } from 'node:events'
 import fs from 'node:fs'
 import os from 'node:os'
 import path from 'node:path'
-import { itemsOf, partIn } from '../support/commit-part.mjs'
-import type { Ending } from '../support/ending.mjs'
+import { itemsOf, partIn } from '../support/command/commit-part.mjs'
+import type { Ending } from '../support/command/ending.mjs'
 import { pointOf, type Failure, type Tried } from './explore.ts'
 import { placeForFiles, recordStory } from './recorded.ts'
 import type { Plan, SoFar } from './slice.ts'
@@ -13,20 +13,20 @@ import { isStory, readStory } from './story.ts'
 
 export interface Wanted {
   seed: number
-  /** All, where it is left out. */
+  /** Number of points; all by default. */
   points?: number
-  /** Only this part of the points, such as `2/3`. */
+  /** Part of the points, such as `2/3`. */
   part?: string
   torn: number
-  /** `STARTS`, where it is left out. */
+  /** Default: `STARTS`. */
   starts?: number
-  /** Only this point, with this state, of the story recorded there. */
+  /** Tries only this point and state of the recorded story. */
   at?: number
   variant?: string
   from?: string
 }
 
-/** How the command is called from here, and the bundles of `recorded-process.ts` and `slice.ts`. */
+/** The command line to repeat a failure, and the bundles of `recorded-process.ts` and `slice.ts`. */
 export interface Programs {
   command: string
   recorded: string
@@ -38,7 +38,7 @@ const POINTS_A_SLICE = 60
 const SHOWN_FAILURES = 20
 const SHOWN_CHARS = 400
 
-/** Answers the exit code: 0, or 1 where a state was wrong; 2 where there was nothing to try. */
+/** Returns the exit code: 0, 1 if a state was wrong, or 2 if there was nothing to try. */
 export async function main(values: Wanted, programs: Programs, ending: Ending): Promise<number> {
   const { seed, at, variant } = values
   const from = values.from === undefined ? undefined : path.resolve(values.from)
@@ -74,7 +74,7 @@ export async function main(values: Wanted, programs: Programs, ending: Ending): 
   const plans: Plan[] = slices(points).map((some) => ({ ...common, points: some, starts: [] }))
   for (const one of starts) plans.push({ ...common, points: [], starts: [one] })
   try {
-    // One after the other: all of them build their files in the place in which they were recorded.
+    // Run one after another, because all of them build their files at the recorded path.
     for (const [index, plan] of plans.entries())
       await exploreApart(programs.slice, directory, plan, ending, (so_far) => void (tried[index] = so_far))
   } catch (error) {
@@ -109,7 +109,7 @@ function interruption(tried: readonly Tried[], recorded: boolean): string {
     : 'interrupted before all was recorded: nothing was tried'
 }
 
-/** What was found. Keeps the story for a failure to be tried again, and answers how many there are. */
+/** Prints the results. Keeps the story if it failed, and returns the number of failures. */
 function tell(tried: readonly Tried[], directory: string, again: string, ending: Ending): number {
   const failures = tried.flatMap((one) => one.failures)
   console.log(summary(tried))
@@ -118,7 +118,7 @@ function tell(tried: readonly Tried[], directory: string, again: string, ending:
   return failures.length
 }
 
-/** In a process of its own. `onTried` hears again and again what was tried so far. */
+/** Runs in a separate process. `onTried` is called repeatedly with the progress. */
 async function exploreApart(
   program: string,
   directory: string,
@@ -127,7 +127,7 @@ async function exploreApart(
   onTried: (tried: Tried) => void,
 ): Promise<void> {
   const child = fork(program, [directory, JSON.stringify(plan)], { execArgv: ['--enable-source-maps'] })
-  // Not `exit`: that may come before its last words.
+  // Not `exit`, which may precede the last messages.
   const gone = once(child, 'close')
   ending.onInterrupt(() => {
     child.kill('SIGKILL')
@@ -142,7 +142,7 @@ async function exploreApart(
   if (!done) throw new Error(`a part of the run ended (${code ?? os_signal})`)
 }
 
-/** So many of them, or all, evenly; which ones is the seed's. */
+/** Selects `wanted` points, evenly spread with an offset from the seed; all if undefined. */
 function spread(all: readonly number[], wanted: number | undefined, seed: number): readonly number[] {
   if (wanted === undefined || wanted >= all.length) return all
   return Array.from(
@@ -161,7 +161,7 @@ function slices(points: readonly number[]): number[][] {
   return some
 }
 
-/** Every part of the run has seen all calls, and tried its own. */
+/** Every part of the run has read all calls and tried its own points. */
 function summary(tried: readonly Tried[]): string {
   const points = tried[0]?.points ?? {}
   const total = (count: (one: Tried) => number) => tried.reduce((sum, one) => sum + count(one), 0)

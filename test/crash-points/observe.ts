@@ -1,27 +1,27 @@
-/** What can be seen of a home and a project, in a form in which what was true once can be compared with what is found. */
+/** Reads the visible state of a home and a project, in a form that can be compared with earlier states. */
 import fs from 'node:fs'
 import path from 'node:path'
 import { isDeepStrictEqual } from 'node:util'
-import type { Entry } from '../../src/contracts/entry.ts'
+import type { Entry } from '../../src/contracts/memory/entry.ts'
 import type { SignalView } from '../../src/contracts/signal.ts'
 import type { RecordRow, RecordStore } from '../../src/ports/record-store.ts'
-import { archivedDaysIn, kindsIn } from '../../src/storage/file/beside-records.ts'
-import { openProjectRecords } from '../../src/storage/file/project-records.ts'
-import { createFileRecordStore } from '../../src/storage/file/record-store.ts'
+import { listArchivedDays, listKinds } from '../../src/storage/file/project/project-files.ts'
+import { openProjectRecords } from '../../src/storage/file/project/project-records.ts'
+import { createFileRecordStore } from '../../src/storage/file/records/record-store.ts'
 import type { Places } from './setting.ts'
 
-/** By its name; what is not in it is not there. */
+/** By name; missing items do not exist. */
 export type Seen = Record<string, unknown>
 /** By signal_id. */
 export type SeenSignals = Record<string, SignalView>
 
 export interface Observed {
   signals: SeenSignals
-  /** By `home:KIND/ID`, `project:KIND/ID`, and for what is made of them by what it says. */
+  /** By `home:KIND/ID` or `project:KIND/ID`; derived records by their contents. */
   records: Seen
 }
 
-/** Without the stages that a crash may lose: they are kept with what is written next. */
+/** Without the stages that a crash may lose, because they are written with the next change. */
 export function seenSignals(views: readonly SignalView[]): SeenSignals {
   return Object.fromEntries(
     views.map((view) => [
@@ -38,19 +38,19 @@ export async function observeRecords({ home, project }: Places): Promise<Seen> {
     note(seen, `home:${kind}`, await homeRecords.list(kind))
   }
   const records = openProjectRecords({ root: project })
-  const kinds = await kindsIn(project)
+  const kinds = await listKinds(project)
   for (const kind of kinds.filter((one) => one !== 'entity' && one !== 'relation')) {
     note(seen, `project:${kind}`, await records.list(kind))
   }
   await noteGraph(seen, records)
-  for (const day of await archivedDaysIn(project))
+  for (const day of await listArchivedDays(project))
     note(seen, 'archived', await records.list(`archive/${day}`))
   return withToldConflicts(seen)
 }
 
 /**
- * That decisions contradict each other is told once, but under another id where it had to be told after a crash. So it
- * is named after what it tells of, wherever it is spoken of.
+ * A conflict between decisions is reported once, but with another id if the report had to be repeated after a crash. It
+ * is therefore named after the conflicting decisions, wherever it is mentioned.
  */
 function withToldConflicts(seen: Seen): Seen {
   const told = new Map<string, string>()
@@ -58,7 +58,7 @@ function withToldConflicts(seen: Seen): Seen {
     const { id, entry_type, tags = [], relates_to = [] } = body as Partial<Entry>
     if (!isEntry(name) || id === undefined || entry_type !== 'warning' || !tags.includes('conflict')) continue
     const called = `conflict ${relates_to.slice(0, 2).join(' ')}`
-    // The same one may be in the archive already, and still be here.
+    // The same entry may be in the archive and still in the file.
     if (told.has(called) && told.get(called) !== id) throw new Error(`the ${called} is told twice`)
     told.set(called, id)
   }
@@ -77,7 +77,7 @@ function note(seen: Seen, kind: string, rows: readonly RecordRow[]): void {
   }
 }
 
-/** What a decision says of the graph is said once, but under another id where it had to be said after a crash. */
+/** The graph contents of a decision are added once, but with another id if that had to be repeated after a crash. */
 async function noteGraph(seen: Seen, records: RecordStore): Promise<void> {
   const names = new Map<string, string>()
   for (const { id, body } of await records.list('entity')) {

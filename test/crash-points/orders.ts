@@ -1,16 +1,16 @@
-/** What a recorded hub and its parent say to each other. */
+/** Messages between a recorded hub and its parent. */
 
-/** What the parent asks for; each is answered with `done`. */
+/** Orders of the parent; each is answered with `done`. */
 export type Order =
-  /** Lets so much time go by, with all that is due in it. */
+  /** Advances the clock and runs everything that is due. */
   | { do: 'advance'; ms: number }
-  /** The machine stood still so long. */
+  /** Advances the clock as after a suspension. */
   | { do: 'jump'; ms: number }
-  /** Waits until nothing more is written. */
+  /** Waits until no more writes follow. */
   | { do: 'rest' }
   | { do: 'stop' }
 
 export type Word = { ready: string } | { done: true; now_ms: number }
 
-/** The header that names a request in the trace. */
+/** Header with the name of a request in the trace. */
 export const NAME_HEADER = 'x-crash-points-name'

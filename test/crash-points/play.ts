@@ -1,8 +1,8 @@
-/** Plays a workload on recorded hubs, step by step, and notes what is true after each. */
+/** Runs a workload on recorded hubs, step by step, and records the state after each step. */
 import fs from 'node:fs'
 import type { SignalView } from '../../src/contracts/signal.ts'
-import type { Left } from '../../src/cli/hooks/spool.ts'
-import { START } from '../support/fake-clock.ts'
+import type { SpoolEntry } from '../../src/cli/hooks/spool.ts'
+import { START } from '../support/fakes/fake-clock.ts'
 import { leaveLine, startRecordedHub, tearFiles, type RecordedHub, type Recording } from './hub-process.ts'
 import { observeRecords, seenSignals, type SeenSignals } from './observe.ts'
 import { NAME_HEADER, type Order } from './orders.ts'
@@ -12,15 +12,15 @@ import { addMark, type Mark } from './trace.ts'
 
 type Body = Record<string, unknown>
 
-/** What a step has at hand. */
+/** The operations available to a step. */
 export interface Hand {
-  /** `POST /api/FACADE/ACTION` as the operator, or with a token. */
+  /** Sends `POST /api/FACADE/ACTION` as the operator, or with a token. */
   call: <T = Body>(action: string, params?: object, token?: string) => Promise<T>
-  /** Also notes the receipt. */
+  /** Sends a signal and records the receipt. */
   send: (params: SendParams) => Promise<string>
-  /** Headers that name one more request of the step. */
+  /** Returns headers with the name of an additional request of the step. */
   named: () => Record<string, string>
-  /** What no request says: begins, ends, and no request comes between. */
+  /** Runs work that no request represents; no request runs at the same time. */
   during: <T>(work: () => Promise<T>) => Promise<T>
 }
 
@@ -38,18 +38,18 @@ export interface SendParams {
 export interface Stage {
   places: Places
   url: () => string
-  /** One at a time. */
+  /** Runs one step; steps do not overlap. */
   step: <T>(what: string, work: (hand: Hand) => Promise<T>) => Promise<T>
   order: (order: Order) => Promise<void>
   start: () => Promise<void>
-  /** In the middle of a write. */
+  /** Kills the hub during a write. */
   kill: () => Promise<void>
-  leave: (left: Left) => Promise<void>
-  /** Of an agent that is this persona. */
+  leave: (left: SpoolEntry) => Promise<void>
+  /** Returns a token of an agent with this persona. */
   token: (identity: string, session_id?: string) => Promise<string>
 }
 
-/** Longer than events are gathered, and a second part of that in which log lines are. */
+/** Longer than the delay for events, and than a second one for log lines. */
 const MOMENT: Order = { do: 'advance', ms: 60 }
 
 export class Refusal extends Error {}
@@ -151,7 +151,7 @@ export async function play(recording: Recording, workload: (stage: Stage) => Pro
     url: () => running().url,
     async step(what, work) {
       const result = await step(what, work)
-      // What waits for others that it could be written with is written.
+      // Buffered lines are written.
       if (hub !== null) await step('a moment goes by', ({ during }) => during(() => stage.order(MOMENT)))
       return result
     },

@@ -1,19 +1,18 @@
 /**
- * The files as a trace makes them, and what a crash may leave of them.
+ * Computes the files from a trace, and their possible states after a crash.
  *
- * A killed process leaves all that it did. A machine that loses its power leaves what was synced, and of the rest
- * anything. What counts as synced is what POSIX promises, and nothing that a file system does beyond it:
+ * A killed process leaves all completed calls. A power cut leaves synced data and any part of the rest. Synced means
+ * what POSIX guarantees, nothing beyond:
  *
- * - `fsync` and `fdatasync` of a file keep what had been written to it, and its length, when the call began. They say
- *   nothing of the file's name.
- * - `fsync` of a directory keeps the names that had been made, changed or removed in it when the call began. It says
- *   nothing of what the files hold, and nothing of the directory's own name in the one above.
- * - A rename comes whole or not at all. Between two directories it is kept once both are synced.
- * - What was not synced arrives in any order: a name before the bytes, a later write before an earlier one, a part of a
- *   write. Where bytes of a file that grew are missing, it holds zeros.
+ * - `fsync` and `fdatasync` of a file persist the contents and length that it had when the call began, not its name.
+ * - `fsync` of a directory persists the names that had been created, changed or removed in it when the call began, not
+ * the contents of the files, and not the directory's own name in its parent.
+ * - A rename is atomic. Between two directories it is persistent when both are synced.
+ * - Unsynced changes arrive in any order: a name before the bytes, a later write before an earlier one, a part of a
+ * write. Missing bytes of a grown file are zeros.
  *
- * Directories are never renamed by what is recorded here; one that is ends the run. Links to directories, modes and
- * owners are left out: who opens a file as it is built here finds 0600, and 0700 for directories.
+ * A rename of a directory ends the run, because the recorded code never does it. Links to directories, modes and owners
+ * are not modelled: built files have mode 0600, directories 0700.
  */
 import { createHash } from 'node:crypto'
 import path from 'node:path'
@@ -24,7 +23,7 @@ type Change = { call: number } & ({ at: number; bytes: Buffer } | { to: number }
 interface File {
   bytes: Buffer
   changed_at: number
-  /** What a power cut cannot take. */
+  /** Contents that survive a power cut. */
   synced: Buffer
   unsynced: Change[]
 }
@@ -34,15 +33,15 @@ type Names = Map<string, Node>
 
 interface NameChange {
   call: number
-  /** Directories whose sync it still needs. */
+  /** Directories that still have to be synced. */
   needs: Set<string>
-  /** The name goes, if it still is this one's; then the other comes. */
+  /** Removes the name, if it still refers to this node; then adds the other. */
   gone?: [name: string, node: Node]
   come?: [name: string, node: Node]
 }
 
 export type Leaf = { bytes: Buffer; changed_at: number } | 'directory'
-/** By path. Every directory stands before what is in it. */
+/** By path. Every directory precedes its contents. */
 export type Tree = Map<string, Leaf>
 
 /** Chooses a number from 0 to `max`, both included. */
@@ -56,7 +55,7 @@ export class RecordedFiles {
   private readonly open = new Map<Handle, { path: string; node: Node }>()
   private calls = 0
 
-  /** `tree` is there for good. */
+  /** `tree` is persistent. */
   constructor(root: string, tree: Tree = new Map()) {
     this.root = root
     this.names = new Map(
@@ -107,17 +106,17 @@ export class RecordedFiles {
     }
   }
 
-  /** All that was done so far. */
+  /** Returns the state after all calls so far. */
   killed(): Tree {
     return treeOf(this.root, this.names, ({ bytes }) => bytes)
   }
 
-  /** What was synced so far. */
+  /** Returns the state of synced data. */
   withoutPower(): Tree {
     return treeOf(this.root, this.durable, ({ synced }) => synced)
   }
 
-  /** What was synced, and of everything else as much as is chosen. */
+  /** Returns synced data and a chosen part of the rest. */
   torn(choose: Choose): Tree {
     const names = new Map(this.durable)
     for (const change of this.pending) if (choose(1) === 1) applyTo(names, change)
@@ -129,7 +128,7 @@ export class RecordedFiles {
     })
   }
 
-  /** Apart from this one. */
+  /** Returns an independent copy. */
   copy(): RecordedFiles {
     const copy = new RecordedFiles(this.root)
     const files = new Map<File, File>()
@@ -187,7 +186,7 @@ export class RecordedFiles {
   }
 }
 
-/** The same for the same names and bytes, but for those left out; and the same times, where they matter. */
+/** Returns the same key for the same names and bytes, except excluded ones, and the same times where they matter. */
 export function treeKey(
   tree: Tree,
   matters: { name: (name: string) => boolean; time: (name: string) => boolean },
@@ -257,7 +256,7 @@ function tornContent({ synced, unsynced }: File, choose: Choose): Buffer {
       if (choose(1) === 1) bytes = changed(bytes, what)
       continue
     }
-    // Often all of it or nothing: that is what most other writes are then seen against.
+    // Often all or nothing, because other writes are usually compared with those states.
     const arrived = [0, what.bytes.length, choose(what.bytes.length)][choose(2)] as number
     if (arrived === 0) continue
     const skipped = choose(3) === 3 ? what.bytes.length - arrived : 0
@@ -267,7 +266,7 @@ function tornContent({ synced, unsynced }: File, choose: Choose): Buffer {
   return bytes
 }
 
-/** A name whose directory did not arrive leads nowhere. */
+/** A name is unreachable if its directory did not survive. */
 function treeOf(root: string, names: Names, contentOf: (file: File) => Buffer): Tree {
   const tree: Tree = new Map()
   for (const name of [...names.keys()].sort()) {

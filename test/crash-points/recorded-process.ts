@@ -1,26 +1,26 @@
 /**
- * A process whose file calls are recorded: `hub ROOT TRACE NOW_MS`, a whole hub; or `leave ROOT TRACE NOW_MS LINE`,
- * which leaves a line in the spool as a hook does; or `tear ROOT TRACE NOW_MS`, which writes what a hub has written that
- * was killed in the middle of it. The hub's time moves only when its parent says so.
+ * A process whose file calls are recorded. `hub ROOT TRACE NOW_MS` runs a whole hub; `leave ROOT TRACE NOW_MS LINE`
+ * writes a spool line like a hook; `tear ROOT TRACE NOW_MS` writes the incomplete files of a killed hub. The hub's
+ * clock advances only on its parent's orders.
  */
 import fs from 'node:fs'
 import path from 'node:path'
 
 import { Server, type IncomingMessage, ServerResponse } from 'node:http'
-import { leave, type Left } from '../../src/cli/hooks/spool.ts'
+import { appendToSpool, type SpoolEntry } from '../../src/cli/hooks/spool.ts'
 import { FACADES } from '../../src/facades/all.ts'
 import { composeHub } from '../../src/hub/composition.ts'
-import { openHubLogs } from '../../src/hub/logs.ts'
+import { openHubLogs } from '../../src/hub/observability/logs.ts'
 import { openStores } from '../../src/storage/open.ts'
-import { loadConfig } from '../../src/system/config.ts'
-import { prepareHome } from '../../src/system/home.ts'
+import { loadConfig } from '../../src/system/config/config.ts'
+import { prepareHome } from '../../src/system/config/home.ts'
 import { createIds, systemRandom } from '../../src/system/random.ts'
-import { fakeClock, type FakeClock } from '../support/fake-clock.ts'
+import { fakeClock, type FakeClock } from '../support/fakes/fake-clock.ts'
 import { NAME_HEADER, type Order, type Word } from './orders.ts'
 import { record, type Recorder } from './recorder.ts'
 import { DISK, placesIn, SIZES, type Places } from './setting.ts'
 
-// Who started it ends it, after Ctrl-C as well.
+// The parent ends this process, also after Ctrl-C.
 process.on('SIGINT', () => undefined)
 
 const [what, root = '', trace = '', now_ms = '0', line = '{}'] = process.argv.slice(2)
@@ -31,9 +31,12 @@ const clock = fakeClock(Number(now_ms))
 if (what === 'hub') await hub(places, recorder, clock)
 else if (what === 'tear') tear(places)
 else
-  leave({ cli: { ids: createIds(clock, systemRandom), clock }, home: places.home }, JSON.parse(line) as Left)
+  appendToSpool(
+    { cli: { ids: createIds(clock, systemRandom), clock }, home: places.home },
+    JSON.parse(line) as SpoolEntry,
+  )
 
-/** The beginnings of a line, behind what is in the newest segment and in what the project remembers. */
+/** Appends incomplete lines to the newest segment and to the project's memory. */
 function tear({ home, project }: Places): void {
   const newest = fs
     .readdirSync(home.hub_journal)
@@ -78,7 +81,7 @@ async function hub({ home }: Places, { mark, quiet }: Recorder, hubClock: FakeCl
   say({ ready: composed.url })
 }
 
-/** `asked` before anybody has seen the request, `answered` before the first byte of its answer leaves. */
+/** `asked` is written before the request is processed, `answered` before the first byte of its response is sent. */
 function markRequests(mark: (said: 'asked' | 'answered', name: string) => void): void {
   const nameOf = ({ headers }: IncomingMessage) => headers[NAME_HEADER] as string | undefined
   const { emit } = Server.prototype as unknown as { emit: (event: string, ...args: unknown[]) => boolean }

@@ -1,15 +1,15 @@
-/** Records the workload once, and makes sure that the trace tells of everything that was done to the files. */
+/** Records the workload once, and verifies that the trace contains every change to the files. */
 import fs from 'node:fs'
 import os from 'node:os'
 import path from 'node:path'
-import type { Ending } from '../support/ending.mjs'
+import type { Ending } from '../support/command/ending.mjs'
 import { withSaid, type Recording } from './hub-process.ts'
 import { play } from './play.ts'
 import { beginningOf, keepTold, readStory, traceIn, type Story } from './story.ts'
 import type { Tree } from './recorded-files.ts'
 import { workload } from './workload.ts'
 
-/** In memory, where the system has a place for that: what is tried here is what is read, not how fast. */
+/** Returns an in-memory directory if the system has one, because the test depends on contents and not on speed. */
 export function placeForFiles(): string {
   const shared = '/dev/shm'
   const root = fs.mkdtempSync(path.join(isWritable(shared) ? shared : os.tmpdir(), 'turnbell-crash-points-'))
@@ -26,7 +26,10 @@ function isWritable(directory: string): boolean {
   }
 }
 
-/** `program`: the bundle of `recorded-process.ts`. The story is kept in `directory`. Throws where the trace lacks anything. */
+/**
+ * `program` is the bundle of `recorded-process.ts`. The story is stored in `directory`. Throws if the trace is
+ * incomplete.
+ */
 export async function recordStory(
   program: string,
   directory: string,

@@ -1,10 +1,10 @@
 /**
- * Writes down every call by which this process changes or syncs files below a directory, whichever of Node's ways leads
- * to it: `node:fs` synchronous, with a callback or with promises, and what packages made of it. All of them end in
- * Node's own binding to the system, so that is where the calls are taken: needs `node --expose-internals`.
+ * Records every call by which this process changes or syncs files below a directory, through any API: `node:fs`
+ * synchronous, with callbacks or with promises, and packages built on it. All of them use Node's internal binding,
+ * which is wrapped here: needs `node --expose-internals`.
  *
- * Record once, cut everywhere: T. S. Pillai et al., "All File Systems Are Not Created Equal", OSDI 2014 (ALICE). What is
- * said here of one is also true of the block level of J. Mohan et al., "Finding Crash-Consistency Bugs with Bounded
+ * The approach to record once and crash everywhere is that of T. S. Pillai et al., "All File Systems Are Not Created
+ * Equal", OSDI 2014 (ALICE), and on the block level of J. Mohan et al., "Finding Crash-Consistency Bugs with Bounded
  * Black-Box Crash Testing", OSDI 2018 (CrashMonkey).
  */
 import fs from 'node:fs'
@@ -24,17 +24,17 @@ interface Opened {
   handle: Handle
   path: string
   appends: boolean
-  /** Where the next write without a place of its own goes. */
+  /** Position of the next write without an explicit one. */
   at: number
 }
 
 export interface Recorder {
   mark: (mark: Mark) => void
-  /** Resolves when no file call is under way, and none follows from what has ended. */
+  /** Resolves when no file call is running or about to follow. */
   quiet: () => Promise<void>
 }
 
-/** What a step of the hub may wait for beside its files: a lock of another process, somebody's half a line. */
+/** Counts other waits of a step: a lock of another process, an incomplete line of another writer. */
 function countWaits(underway: (change: 1 | -1) => void): void {
   const wait = timers.setTimeout
   timers.setTimeout = (async (...args: Parameters<typeof wait>) => {
@@ -48,7 +48,7 @@ function countWaits(underway: (change: 1 | -1) => void): void {
   syncBuiltinESMExports()
 }
 
-/** Of handles, which close themselves past all functions of the binding. */
+/** Counts closing handles, which bypass the functions of the binding. */
 function countCloses(handle: Binding['FileHandle']['prototype'], underway: (change: 1 | -1) => void): void {
   const { close } = handle
   handle.close = async function (this: typeof handle) {
@@ -61,16 +61,16 @@ function countCloses(handle: Binding['FileHandle']['prototype'], underway: (chan
   }
 }
 
-/** All that a thread may be at, beside what is recorded. */
+/** Other operations of the thread pool. */
 const WAITED_FOR = [
   ...['access', 'read', 'readBuffers', 'readdir', 'stat', 'lstat', 'fstat', 'statfs', 'readlink', 'realpath'],
   ...['chmod', 'fchmod', 'utimes', 'futimes', 'lutimes'],
 ]
 
-/** Turns of the loop without any file call, after which none is expected to follow. */
-const QUIET_TURNS = 40
+/** Number of ticks of the event loop without a file call after which none is expected. */
+const QUIET_TICKS = 40
 
-/** `root` must be spelled as its calls will spell it. The trace lies outside of it. */
+/** `root` must be spelled exactly as in the calls. The trace is outside of it. */
 export function record(root: string, trace_file: string): Recorder {
   const binding = bindingOfNode()
   const opened = new Map<number, Opened>()
@@ -81,7 +81,7 @@ export function record(root: string, trace_file: string): Recorder {
   let ended = 0
   let touched = 0
 
-  /** Not recorded: what recording itself needs. */
+  /** Runs file calls of the recorder itself, which are not recorded. */
   const unseen = <T>(work: () => T): T => {
     const before = own
     own = true
@@ -111,8 +111,8 @@ export function record(root: string, trace_file: string): Recorder {
   })
 
   /**
-   * Puts itself in the place of one function. `before` looks at the arguments, and answers what is to be done with the
-   * result once that is there; null where the call is none of ours. The last argument says which way the result comes.
+   * Wraps one function. `before` receives the arguments and returns a function for the result, or null for a call
+   * outside of the root. The type of the last argument determines how the result is returned.
    */
   const take = (name: string, before: (args: unknown[]) => ((result: unknown) => void) | null) => {
     const native = binding[name] as Native
@@ -169,7 +169,7 @@ export function record(root: string, trace_file: string): Recorder {
     return (result: unknown) => {
       const fd = typeof result === 'number' ? result : (result as { fd: number }).fd
       if (inside) noteOpened(file, flags, existed, fd)
-      // The number may be that of a handle that was closed past this binding.
+      // The number may belong to a handle that was closed without this binding.
       else opened.delete(fd)
     }
   }
@@ -187,7 +187,7 @@ export function record(root: string, trace_file: string): Recorder {
   take('writeBuffer', ([fd, source, offset, length, position]) => {
     if (!opened.has(fd as number)) return null
     const view = source as Uint8Array
-    // As it is now: the caller may use the buffer again.
+    // Copied, because the caller may reuse the buffer.
     const bytes = Buffer.from(view.subarray(offset as number, (offset as number) + (length as number)))
     return (count) => written(fd as number, bytes.subarray(0, count as number), position)
   })
@@ -201,7 +201,7 @@ export function record(root: string, trace_file: string): Recorder {
     const bytes = Buffer.from(text as string, (encoding as BufferEncoding | undefined) ?? 'utf8')
     return (count) => written(fd as number, bytes.subarray(0, count as number), position)
   })
-  // Opens, writes and closes in one go, where it is given a name.
+  // With a name it opens, writes and closes in one call.
   take('writeFileUtf8', ([file, text, flags]) => {
     const bytes = Buffer.from(text as string, 'utf8')
     if (typeof file === 'number') return opened.has(file) ? () => written(file, bytes, null) : null
@@ -258,11 +258,12 @@ export function record(root: string, trace_file: string): Recorder {
       for (const one of missing) tell({ do: 'make_directory', path: one })
     }
   })
-  /** Itself and what is above it, as far as it is not there; the highest first. */
+  /** Returns the missing directories of a path, topmost first. */
   const missingOf = (file: string): string[] =>
     isThere(file) || !isInside(file) ? [] : [...missingOf(path.dirname(file)), file]
 
-  // Nothing that is recorded here uses them. Should that change, the trace would lack something: better an end.
+  // The recorded code does not use these calls. If it does in the future, the trace would be incomplete, so they end
+  // the run.
   for (const name of ['symlink', 'copyFile', 'mkdtemp']) {
     take(name, (args) => {
       if (!args.some((arg) => typeof arg === 'string' && isInside(arg)) && !opened.has(args[0] as number))
@@ -271,17 +272,17 @@ export function record(root: string, trace_file: string): Recorder {
     })
   }
 
-  // They change nothing, but are waited for.
+  // These calls change nothing, but the recorder waits for them.
   for (const name of WAITED_FOR) take(name, () => () => undefined)
 
   return {
     mark: put,
     async quiet() {
-      for (let turns = 0, seen = touched; turns < QUIET_TURNS; turns += 1) {
+      for (let ticks = 0, seen = touched; ticks < QUIET_TICKS; ticks += 1) {
         await new Promise<void>((resolve) => setImmediate(resolve))
         if (underway === 0 && touched === seen) continue
         seen = touched
-        turns = 0
+        ticks = 0
       }
     },
   }

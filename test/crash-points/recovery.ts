@@ -1,4 +1,4 @@
-/** What the next start makes of what a crash has left: the real stores and the real hub, twice. */
+/** Recovers from the files after a crash with the real stores and the real hub, twice. */
 import fs from 'node:fs'
 import path from 'node:path'
 import { isDeepStrictEqual } from 'node:util'
@@ -6,44 +6,45 @@ import { FACADES } from '../../src/facades/all.ts'
 import { createHub, type Hub } from '../../src/hub/hub.ts'
 import { silentLog as log } from '../../src/ports/log.ts'
 import type { Spool } from '../../src/ports/spool.ts'
-import { openSpool } from '../../src/storage/file/spool.ts'
-import { projectOpener } from '../../src/storage/open-projects.ts'
+import { openSpool } from '../../src/storage/file/spool/spool.ts'
+import { projectOpener } from '../../src/storage/file/project/open-projects.ts'
 import { openStores, type Stores } from '../../src/storage/open.ts'
-import { prepareHome } from '../../src/system/home.ts'
-import { systemPlaces } from '../../src/system/places.ts'
+import { prepareHome } from '../../src/system/config/home.ts'
+import { systemPathInspector } from '../../src/system/files/path-inspector.ts'
 import { createIds, systemRandom } from '../../src/system/random.ts'
-import { ensureSecrets } from '../../src/system/secrets.ts'
-import { fakeClock, type FakeClock } from '../support/fake-clock.ts'
-import { gitRunner } from '../support/git-world.ts'
-import { playedOutside } from '../support/outside.ts'
+import { ensureSecrets } from '../../src/system/config/secrets.ts'
+import { fakeClock, type FakeClock } from '../support/fakes/fake-clock.ts'
+import { gitRunner } from '../support/worlds/git-world.ts'
+import { playedOutside } from '../support/fakes/fake-outside.ts'
 import { observeRecords, seenSignals, type Seen, type SeenSignals } from './observe.ts'
 import type { Tree } from './recorded-files.ts'
 import { DISK, SIZES, type Places } from './setting.ts'
 import type { Receipt } from './story.ts'
+import { RECEIVED } from '../../src/ports/sent-answer.ts'
 
 export interface Recovered {
   operator_token: string
-  /** As the store was opened. */
+  /** Signals when the store was opened. */
   found: SeenSignals
-  /** After the hub took back what was handed out. */
+  /** Signals after the hub released drained ones. */
   started: SeenSignals
   records: Seen
-  /** By sender and key: the signal that answers for it. */
+  /** By sender and key: the signal that a repeated send returns. */
   recalled: Record<string, string>
-  /** Of what is sent then, and of what is told as the first. */
+  /** The seq of the next signal and of the first event. */
   next_seq: number
   next_event_seq: number
 }
 
 export const keyName = ({ from, key }: { from: string; key: string }): string => `${from} ${key}`
 
-/** Only the snapshot asks for the times of files, and those of the journal. */
+/** Only the snapshot compares modification times, and only those of the journal. */
 export const timeMatters = (name: string): boolean => name.includes(`${path.sep}journal${path.sep}`)
 
-/** No lock looks as if somebody held it, and no half line as if somebody were still at it. */
+/** Old enough that no lock appears to be held and no incomplete line appears to be in progress. */
 const LONG_AGO_MS = 3_600_000
 
-/** In place of whatever is there. */
+/** Replaces existing files. */
 export function build(root: string, tree: Tree): void {
   for (const name of fs.readdirSync(root)) fs.rmSync(path.join(root, name), { recursive: true })
   const long_ago_s = (Date.now() - LONG_AGO_MS) / 1000
@@ -51,7 +52,7 @@ export function build(root: string, tree: Tree): void {
     if (leaf === 'directory') fs.mkdirSync(name, { mode: 0o700 })
     else {
       fs.writeFileSync(name, leaf.bytes, { mode: 0o600 })
-      // In the middle of its millisecond, so that rounding does not lead to another one.
+      // In the middle of its millisecond, so that rounding keeps the millisecond.
       const changed_s = timeMatters(name) ? (Math.floor(leaf.changed_at) + 0.5) / 1000 : long_ago_s
       fs.utimesSync(name, changed_s, changed_s)
     }
@@ -59,7 +60,7 @@ export function build(root: string, tree: Tree): void {
   for (const [name, leaf] of tree) if (leaf === 'directory') fs.utimesSync(name, long_ago_s, long_ago_s)
 }
 
-/** Throws what refuses to open, and where the second start does not find what the first one left. */
+/** Throws the error of an opening, and if the second start does not find the state left by the first. */
 export async function recover(
   places: Places,
   now_ms: number,
@@ -74,7 +75,7 @@ export async function recover(
   const { seq: next_event_seq } = stores.events.append({ type: 'x.probe', agent_id: null, data: {} })
   const recalled: Recovered['recalled'] = {}
   for (const { key } of receipts) {
-    const known = key === undefined ? null : stores.signals.recall(key.from, key.key)
+    const known = key === undefined ? null : stores.signals.findByKey(key.from, key.key)
     if (key !== undefined && known !== null) recalled[keyName(key)] = known.signal_id
   }
   const { hub, settled } = await startHub(places, stores, clock)
@@ -119,8 +120,8 @@ async function startHub(
   const passes: Promise<unknown>[] = []
   const noted: Spool = {
     ...spool,
-    takeAll(take) {
-      const pass = spool.takeAll(take)
+    consume(take) {
+      const pass = spool.consume(take)
       passes.push(pass)
       return pass
     },
@@ -129,7 +130,7 @@ async function startHub(
     ...{ tenant_id: 'local', version: '0.0.0-test', clock, ids, log, stores, spool: noted },
     secrets: ensureSecrets(home),
     openProject: projectOpener({ log, newId: () => ids.next() }),
-    places: systemPlaces(home),
+    places: systemPathInspector(home),
     git: gitRunner,
     facades: FACADES,
     outside: playedOutside(),
@@ -140,27 +141,27 @@ async function startHub(
 }
 
 const OPERATOR = { tenant_id: 'local', kind: 'operator', identity: 'operator' } as const
-const ANSWERED = Promise.resolve('written' as const)
-
-/** What decisions still owe is said before another one is written. There is none with this id. A call would
- * make a project of what is none yet. */
+/**
+ * Pending entries of a decision's outbox are delivered before another decision is written. The id does not exist. A
+ * call would create a project that is not one yet.
+ */
 async function letMend(hub: Hub, { records }: Stores, { project }: Places): Promise<void> {
   if ((await records.list('project')).length === 0) return
   const params = { decision_id: '01JZ0000000000000000000000', commit_hash: '0000000' }
   const outcome = await hub.kernel.dispatch({
-    ...{ facade: 'decisions', action: 'link_commit', params, caller: OPERATOR, answered: ANSWERED },
+    ...{ facade: 'decisions', action: 'link_commit', params, caller: OPERATOR, answer: RECEIVED },
     context: { scope: project },
   })
   if (outcome.ok || outcome.problem.code !== 'record_unknown')
     throw new Error(`decisions cannot be written: ${JSON.stringify(outcome)}`)
 }
 
-/** Answers its seq. A home that knows nobody yet is told of somebody. */
+/** Returns its seq. Adds a persona to a home without one. */
 async function sendOne(hub: Hub, { signals }: Stores): Promise<number> {
   if (hub.personas.get('dan') === null) await hub.personas.add({ identity: 'dan', surface: 'mcp' })
   const outcome = await hub.kernel.dispatch({
     ...{ facade: 'signals', action: 'send', params: { to: 'dan', intent: 'probe' } },
-    ...{ caller: OPERATOR, answered: ANSWERED },
+    ...{ caller: OPERATOR, answer: RECEIVED },
   })
   if (!outcome.ok) throw new Error(`nothing can be sent: ${outcome.problem.detail}`)
   const { signal_id, seq } = outcome.result as unknown as Receipt
@@ -173,7 +174,7 @@ function needSame(what: string, first: object, second: object): void {
   throw new Error(`the second start finds other ${what}: ${difference(first as Seen, second as Seen)}`)
 }
 
-/** The first of what is not the same. */
+/** Returns the first difference. */
 export function difference(one: Seen, other: Seen): string {
   for (const name of new Set([...Object.keys(one), ...Object.keys(other)])) {
     if (isDeepStrictEqual(one[name], other[name])) continue

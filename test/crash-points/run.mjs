@@ -1,28 +1,27 @@
-/** `npm run crash-points`: Node 20 runs no TypeScript, so what runs here is bundled first. */
+/** Entry point of `npm run crash-points`. Bundles the sources first, because Node 20 does not run TypeScript. */
 import path from 'node:path'
 import { pathToFileURL } from 'node:url'
-import { bundled } from '../support/bundled.mjs'
-import { commandOptions, SEEDS } from '../support/command-options.mjs'
-import { partIn } from '../support/commit-part.mjs'
-import { createEnding } from '../support/ending.mjs'
+import { bundled } from '../support/command/bundled.mjs'
+import { commandOptions, SEEDS } from '../support/command/command-options.mjs'
+import { partIn } from '../support/command/commit-part.mjs'
+import { createEnding } from '../support/command/ending.mjs'
 
 const HELP = `usage: npm run crash-points -- [options]
 
-  --seed N        of all chances here (1); what the hub does is recorded anew each time, and never quite the same
-  --points N      how many of the file calls, spread over all; all of them where it is left out, and with 0
-                  only the starts
+  --seed N        seed of random choices (1); the hub is recorded again each time, with small differences
+  --points N      number of file calls to crash at, spread over all (all); with 0 only the starts
   --part I/N      one part of those points, such as 2/3 for every third from the second on
-  --torn N        power cuts that tear what was not synced, at each point (2)
-  --starts N      at how many points the start after the crash is itself crashed (8)
-  --from DIR      a story that was kept, instead of a new one
+  --torn N        power cuts that keep a part of the unsynced data, at each point (2)
+  --starts N      number of points at which the next start is crashed, too (8)
+  --from DIR      use a stored story instead of a new one
 
-What a failure prints, to try it again, of the story that it keeps:
-  --at N          the one file call
-  --variant NAME  the one state that a crash there leaves
+Options printed by a failure, to repeat it with its stored story:
+  --at N          the file call
+  --variant NAME  the state after the crash
 
-Records a hub at work, ends it at each of its file calls, and holds what the next start finds against what was true.
-Prints the points and states tried, after Ctrl-C those so far. Exit 1 when one was wrong, 2 for what makes no sense or
-tries nothing, 3 where the command itself could not go on.
+Records a hub at work, crashes it at each of its file calls, and compares the state after the next start with the states
+that existed. Prints the tried points and states, also after Ctrl-C. Exit 1 if a state was wrong, 2 for invalid arguments
+or if nothing was tried, 3 if the command itself failed.
 `
 
 const { values } = commandOptions(HELP, {
@@ -62,11 +61,11 @@ const out = await bundled(
   programs.map((name) => `test/crash-points/${name}.ts`),
   ending,
   {
-    // Each process that is recorded loads all of it: sooner from one file.
+    // Each recorded process loads all packages, which is faster from one file.
     packages: 'bundle',
-    // A stack needs only the places.
+    // Stack traces need only the positions.
     sourcesContent: false,
-    // Bundled CommonJS packages still call require for Node's own modules.
+    // Bundled CommonJS packages call require for Node's modules.
     banner: {
       js: "import { createRequire as __createRequire } from 'node:module'; const require = __createRequire(import.meta.url);",
     },

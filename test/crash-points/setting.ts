@@ -1,17 +1,17 @@
-/** How hubs are opened here: the product's own stores on the system's own files, only smaller. */
+/** Opens hubs with the product's own stores on the real file system, with smaller sizes. */
 import path from 'node:path'
-import { systemDisk, type Disk } from '../../src/storage/file/disk.ts'
+import { systemDisk, type Disk } from '../../src/storage/file/journal/disk.ts'
 import type { StoreOptions } from '../../src/storage/open.ts'
-import { resolveHome, type Home } from '../../src/system/home.ts'
+import { resolveHome, type Home } from '../../src/system/config/home.ts'
 
-/** Some signals fill a segment, some calls an event log. */
+/** Small sizes, so that a few signals fill a segment and a few calls fill an event log. */
 export const SIZES: NonNullable<StoreOptions['sizes']> = { segment_bytes_max: 3_000, events_max: 20 }
 
-/** A tree can be given the times of its files back only to the millisecond. */
+/** File times can be restored only with millisecond precision. */
 export const DISK: Disk = { ...systemDisk, changedAt: (fd) => Math.floor(systemDisk.changedAt(fd)) }
 
 export interface Places {
-  /** All that is recorded lies below it. */
+  /** Directory of all recorded files. */
   root: string
   home: Home
   project: string

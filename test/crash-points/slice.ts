@@ -1,6 +1,7 @@
 /**
- * `slice DIRECTORY PLAN`, a process of its own that explores a part of a story, and tells its parent what it tried. Each
- * recovery opens two hubs, and a hub measures its process for as long as that lives: so none may live for thousands.
+ * `slice DIRECTORY PLAN`: a separate process that explores a part of a story and reports its progress to its parent.
+ * Each recovery opens two hubs, and each hub keeps process metrics until the process ends, so one process may not run
+ * thousands of them.
  */
 import path from 'node:path'
 import { explore, type Tried } from './explore.ts'
@@ -11,19 +12,19 @@ export interface Plan {
   program: string
   seed: number
   torn: number
-  /** How many calls have ended: after each of these a crash, and into the start after these another one. */
+  /** Number of completed calls at each crash, and at each crash whose next start is crashed, too. */
   points: number[]
   starts: number[]
   only?: string
 }
 
-/** Sent after each point. `whole`: at the end, when all was tried. */
+/** Sent after each point. `whole`: sent at the end, when all points were tried. */
 export interface SoFar {
   tried: Tried
   whole: boolean
 }
 
-// Who started it says what was found so far, and ends it.
+// The parent prints the results so far and ends this process.
 process.on('SIGINT', () => undefined)
 process.on('disconnect', () => process.exit())
 

@@ -1,4 +1,6 @@
-/** What was recorded, and what was true meanwhile: all that is needed to judge what a crash leaves. */
+/**
+ * The recorded calls together with the states between them: everything that is needed to judge the state after a crash.
+ */
 import fs from 'node:fs'
 import path from 'node:path'
 import type { Observed } from './observe.ts'
@@ -7,21 +9,21 @@ import { placesIn } from './setting.ts'
 import { readTrace, type Trace } from './trace.ts'
 
 export interface Receipt {
-  /** Of the request that it answered. */
+  /** Name of the answered request. */
   name: string
   signal_id: string
   seq: number
   key?: { from: string; key: string }
 }
 
-/** What was done at a time, and no other at the same time. */
+/** One step; steps do not overlap. */
 export interface Step {
   what: string
-  /** Of its requests, as the marks name them. */
+  /** Names of its requests in the marks. */
   names: string[]
-  /** After it. */
+  /** The state after the step. */
   truth: Observed
-  /** The highest seq of an event that somebody had been shown by then. */
+  /** The highest seq of an event that a client had received. */
   event_seq: number
 }
 
@@ -30,7 +32,7 @@ export interface Told {
   steps: Step[]
   receipts: Receipt[]
   operator_token: string
-  /** The hub's time at the beginning. */
+  /** The hub's time at the start. */
   now_ms: number
 }
 
@@ -59,11 +61,11 @@ export function beginningOf({ root }: Story): RecordedFiles {
   return new RecordedFiles(root, new Map([[placesIn(root).project, 'directory']]))
 }
 
-/** What may be found of a crash after so many calls. */
+/** The states that are allowed after a crash at this call. */
 export interface Bounds {
-  /** The last step of which everything was answered; -1 before the first. */
+  /** The last step whose requests were all answered; -1 before the first. */
   done: number
-  /** The one that has begun, if any. */
+  /** The step that has begun, or null. */
   begun: number | null
   answered: ReadonlySet<string>
   now_ms: number

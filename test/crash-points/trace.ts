@@ -1,17 +1,17 @@
 /**
- * What recorded processes did to their files, call by call, in the order in which it came to its end; between the calls
- * stand marks: what was asked of the hub, and what it has answered. A JSON object a line.
+ * The file calls of recorded processes, in the order in which they completed. Marks between them record requests to the
+ * hub and its responses. One JSON object per line.
  */
 import fs from 'node:fs'
 
-/** Tells one opened file from all others, of whatever process. */
+/** Identifies an opened file across all processes. */
 export type Handle = string
 
 export type FileCall =
   | { do: 'open'; handle: Handle; path: string; made: boolean; emptied: boolean }
   | { do: 'write'; handle: Handle; at: number; base64: string; changed_at: number }
   | { do: 'truncate'; handle: Handle; to: number; changed_at: number }
-  /** `meanwhile`: so many calls before it ended while it was under way already, and it says nothing of them. */
+  /** `meanwhile`: number of calls that completed while the sync was running; the sync does not cover them. */
   | { do: 'sync'; handle: Handle; meanwhile: number }
   | { do: 'rename'; from: string; to: string }
   | { do: 'link'; from: string; to: string }
@@ -26,7 +26,7 @@ export type TraceLine = FileCall | Mark
 
 export interface Trace {
   calls: FileCall[]
-  /** `after`: how many calls come before it. */
+  /** `after`: number of calls before the mark. */
   marks: (Mark & { after: number })[]
 }
 
@@ -41,7 +41,7 @@ export function readTrace(file: string): Trace {
   return trace
 }
 
-/** For what is known outside of the recorded processes, while none of them writes. */
+/** Adds a mark from outside of the recorded processes, while none of them writes. */
 export function addMark(file: string, mark: Mark): void {
   fs.appendFileSync(file, `${JSON.stringify(mark)}\n`)
 }

@@ -1,12 +1,12 @@
 /**
- * What is played: how a hub at work changes files of its home and of a project, through its doors. Signals, and what was left
- * behind for it, a second time at the end, so that they also meet what everything before has left there.
+ * The recorded workload: a hub changes files of its home and of a project through its API. Signals and spooled lines
+ * run a second time at the end, on the state that everything else has left.
  */
 import { once } from 'node:events'
 import { Client, StreamableHTTPClientTransport } from '@modelcontextprotocol/client'
 import WebSocket from 'ws'
-import { DRAIN_TOOL } from '../../src/contracts/drain.ts'
-import { LIMITS } from '../../src/contracts/limits.ts'
+import { DRAIN_TOOL } from '../../src/contracts/drain-calls.ts'
+import { LIMITS } from '../../src/contracts/limits/limits.ts'
 import type { SignalView } from '../../src/contracts/signal.ts'
 import { DAY_MS } from '../../src/ports/clock.ts'
 import type { Hand, Stage } from './play.ts'
@@ -17,7 +17,7 @@ interface Drained {
 }
 
 const PERSONAS = ['ada', 'bob', 'cyd']
-/** In it everything that waits for a sweep has been swept. */
+/** Long enough for the next sweep to finish. */
 const SWEEP_MS = LIMITS.sweep_interval_ms + 100
 
 export async function workload(stage: Stage): Promise<void> {
@@ -54,7 +54,7 @@ async function restart({ order, start }: Stage): Promise<void> {
 
 const text = (length: number) => 'x'.repeat(length)
 
-/** From the first send to every end that a signal can have. */
+/** From the first send to every final state of a signal. */
 async function signals({ step, token, order }: Stage): Promise<void> {
   const bob = await token('bob', 'bob-1')
   const drain = (hand: Hand, params: object) => hand.call<Drained>('signals/pending', params, bob)
@@ -96,10 +96,11 @@ async function signals({ step, token, order }: Stage): Promise<void> {
   await step('bob gives one back', ({ call }) =>
     call('signals/release', { signal_ids: [second.signals[0]?.signal_id] }, bob),
   )
-  // Confirmed once this answer has left; what is read after it is told when that is on disk.
+  // The next request confirms the drain; the confirmation is written after its response.
   await step('bob drains more, which confirms', async (hand) => {
     await drain(hand, { limit: 20 })
-    return hand.call('signals/read', { signal_id: second.signals[1]?.signal_id }, bob)
+    await hand.call('signals/read', { signal_id: second.signals[1]?.signal_id }, bob)
+    await hand.during(() => Promise.resolve())
   })
   const ada = await token('ada', 'ada-1')
   await step('one for ada', ({ send }) => send({ to: 'ada', from: 'cyd', payload: text(300) }))
@@ -123,7 +124,7 @@ async function signals({ step, token, order }: Stage): Promise<void> {
   await step('their time is over', ({ during }) => during(() => order({ do: 'advance', ms: SWEEP_MS })))
 }
 
-/** What the home keeps, and what a project keeps of kinds that are only records. */
+/** Records of the home, and record kinds of a project without further logic. */
 async function records({ step, token }: Stage): Promise<void> {
   const [ada, bob] = [await token('ada', 'ada-1'), await token('bob', 'bob-1')]
   await step('ada tells of herself', ({ call }) => call('coordinator/register', { purpose: 'parser' }, ada))
@@ -155,7 +156,7 @@ async function records({ step, token }: Stage): Promise<void> {
   )
 }
 
-/** What a project remembers. */
+/** The project memory. */
 async function memory({ step, token, order }: Stage): Promise<void> {
   const [ada, bob] = [await token('ada', 'ada-1'), await token('bob', 'bob-1')]
   const post = (hand: Hand, entry: object, as = ada) =>
@@ -224,12 +225,13 @@ async function memory({ step, token, order }: Stage): Promise<void> {
   )
 }
 
-/** Lines in the spool, one of which is none, and the sweep that takes them in. */
-async function leftBehind({ step, order, leave, places }: Stage): Promise<void> {
+/** Spool lines, one of them invalid, and the sweep that consumes them. */
+async function leftBehind({ step, token, order, leave, places }: Stage): Promise<void> {
   const post = (summary: string) =>
     leave({ type: 'post', root: places.project, entry: { entry_type: 'finding', summary } })
-  await step('lines are left behind', ({ during }) =>
-    during(async () => {
+  const ada = await token('ada', 'ada-1')
+  await step('lines are left behind', async ({ during, call }) => {
+    await during(async () => {
       await post('Found by a hook.')
       await leave({ type: 'hook', client: 'claude-code', identity: 'ada', body: { session_id: 's' } })
       await leave({
@@ -239,8 +241,10 @@ async function leftBehind({ step, order, leave, places }: Stage): Promise<void> 
       })
       await post('Found by another.')
       await order({ do: 'advance', ms: SWEEP_MS })
-    }),
-  )
+    })
+    // The first reader also removes the incomplete line of the killed process.
+    await call('blackboard/recent', {}, ada)
+  })
   await step('what was taken in is removed', ({ during }) =>
     during(async () => {
       for (let waited = 0; waited <= LIMITS.spool_quiet_ms; waited += SWEEP_MS) {
@@ -251,7 +255,7 @@ async function leftBehind({ step, order, leave, places }: Stage): Promise<void> 
   )
 }
 
-/** The other doors: MCP, and the WebSocket of a daemon whose report of a turn settles a lease. */
+/** The other transports: MCP, and the WebSocket of a daemon whose report of a turn confirms a lease. */
 async function overDoors({ step, token, url }: Stage): Promise<void> {
   await step('two for cyd', async ({ send }) => {
     await Promise.all([
@@ -265,7 +269,7 @@ async function overDoors({ step, token, url }: Stage): Promise<void> {
       { name: 'agent', version: '1' },
       { versionNegotiation: { mode: { pin: '2026-07-28' } } },
     )
-    // Each request of its own name: the drain is not answered with the first of them.
+    // Each request has its own name, because the drain is not answered by the first one.
     const request: typeof fetch = (input, init) => {
       const headers = new Headers(init?.headers)
       for (const [header, name] of Object.entries(named())) headers.set(header, name)
@@ -322,7 +326,7 @@ async function overDoors({ step, token, url }: Stage): Promise<void> {
   if (stages.confirmed_at === null) throw new Error('the end of her turn has confirmed nothing')
 }
 
-/** What waited is over, and then forgotten as all that was finished is, and taken out of the journal. */
+/** Waiting signals expire, are forgotten like all finished ones, and are removed from the journal. */
 async function aWeekLater({ step, order }: Stage): Promise<void> {
   const later = (ms: number) => async () => {
     await order({ do: 'jump', ms })

@@ -1,4 +1,4 @@
-/** The command line over real hubs and daemons, as a person would use it in two terminals. */
+/** Tests the command line with real hubs and daemons, as used in two terminals. */
 import { spawn, spawnSync } from 'node:child_process'
 import fs from 'node:fs'
 import net from 'node:net'
@@ -6,11 +6,11 @@ import path from 'node:path'
 import { afterEach, describe, expect, test } from 'vitest'
 import { parse } from 'yaml'
 import { DaemonStatus } from '../../src/contracts/control.ts'
-import { Problem } from '../../src/contracts/errors.ts'
+import { Problem } from '../../src/contracts/errors/errors.ts'
 import { Receipt, type DrainResult } from '../../src/contracts/signal.ts'
-import { joined } from '../../src/system/joined.ts'
-import { personaPaths, resolveHome } from '../../src/system/home.ts'
-import { processAlive } from '../../src/system/processes.ts'
+import { attachedUsers } from '../../src/system/clients/attached-users.ts'
+import { personaPaths, resolveHome } from '../../src/system/config/home.ts'
+import { processAlive } from '../../src/system/process/process-info.ts'
 import { eventually } from '../support/eventually.ts'
 import {
   BIN,
@@ -23,14 +23,14 @@ import {
   temporaryHome,
   turnbell,
   type Running,
-} from '../support/processes.ts'
+} from '../support/processes/processes.ts'
 
 const running: Running[] = []
 const homes: string[] = []
 
 afterEach(async () => {
   await Promise.all(running.splice(0).map((one) => end(one)))
-  // What `up` started outlives it when a test fails half way.
+  // Processes started by `up` survive a test that fails.
   for (const home of homes.splice(0)) {
     for (const pid of pidsOf(home)) if (processAlive(pid)) process.kill(pid, 'SIGKILL')
     fs.rmSync(home, { recursive: true, force: true })
@@ -42,7 +42,7 @@ function keep<T extends Running>(one: T): T {
   return one
 }
 
-/** A home whose hub takes any free port, with personas of a surface that needs nothing. */
+/** Returns a home whose hub takes any free port, with personas of a surface without requirements. */
 function home(...personas: string[]): string {
   const made = temporaryHome()
   homes.push(made)
@@ -82,11 +82,11 @@ const connected = (at: string, persona: string) =>
   })
 
 describe('up, send, status, pending, shutdown', () => {
-  test('go together, and Ctrl-C leaves nothing running and nothing behind', async () => {
+  test('up, send, status, pending and shutdown work together, and Ctrl-C stops every process', async () => {
     const at = home('ada')
     const added = await turnbell(['persona', 'add', 'bob', '--home', at, '--surface', 'mcp'])
     expect(added.code).toBe(0)
-    expect(added.stdout).toContain('No hub runs now')
+    expect(added.stdout).toContain('No hub runs')
     expect(fs.readFileSync(path.join(at, 'config.yaml'), 'utf8')).toContain('port: 0 # any')
 
     const all = await up(at)
@@ -135,7 +135,7 @@ describe('up, send, status, pending, shutdown', () => {
     expect(fs.existsSync(pathsOf(at, 'ada').control_socket)).toBe(false)
   })
 
-  test('a reader that goes away does not lose what it was about to get', async () => {
+  test('a signal is delivered again after its reader ended during the output', async () => {
     const at = home('ada')
     keep(await startHub(at))
     expect((await turnbell(['send', '--home', at, '--to', 'ada', 'for a closed pipe'])).stderr).toBe('')
@@ -150,8 +150,8 @@ describe('up, send, status, pending, shutdown', () => {
   })
 })
 
-describe('a person', () => {
-  test('asks, and gets the answer over a restart of the hub; what is not awaited is in the inbox', async () => {
+describe('the user', () => {
+  test('send --wait returns the answer across a hub restart, and other answers are in the inbox', async () => {
     const at = home('ada')
     const first = keep(await startHub(at))
     const child = spawn(
@@ -195,7 +195,7 @@ describe('a person', () => {
     expect(signals.map(({ stage }) => stage)).toEqual(['completed', 'confirmed', 'cancelled'])
   })
 
-  test('sends where no hub runs: one is started, unless that is forbidden', async () => {
+  test('send starts a hub if none runs, unless autostart is off', async () => {
     const at = home('ada')
     const sent = await turnbell(['send', '--home', at, '--to', 'ada', 'hello', '--json'])
     expect(sent.stderr).toContain(`turnbell down --home ${at}`)
@@ -208,15 +208,15 @@ describe('a person', () => {
 })
 
 describe('up', () => {
-  test('names the open windows when it is stopped on a pipe, and stops', async () => {
+  test('up names the open windows when it is stopped on a pipe', async () => {
     const at = home('ada')
     const all = await up(at)
-    joined(pathsOf(at, 'ada').run_dir, 'codex').join(process.pid)
+    attachedUsers(pathsOf(at, 'ada').run_dir, 'codex').attach(process.pid)
     expect(await end(all, 'SIGINT')).toBe(0)
     expect(all.output()).toMatch(new RegExp(`ada +Codex \\(process ${process.pid}\\)`))
   })
 
-  test('starts again what crashes: a daemon, and the hub with its queue', async () => {
+  test('up restarts a crashed daemon and a crashed hub with its queue', async () => {
     const at = home('ada')
     await up(at)
     const first = await connected(at, 'ada')
@@ -236,7 +236,7 @@ describe('up', () => {
     expect(processAlive(second.pid)).toBe(true)
   })
 
-  test('that was killed leaves its processes to the next one, which leaves them running', async () => {
+  test('the processes of a killed up are used by the next one and keep running', async () => {
     const at = home('ada')
     const first = await up(at)
     const daemon = await connected(at, 'ada')
@@ -247,14 +247,12 @@ describe('up', () => {
     const second = await up(at)
     expect((await statusOf(at, 'ada')).pid).toBe(daemon.pid)
     expect(hubPid(at)).toBe(hub)
-    await eventually('up says whose they are', () =>
-      /ada: running .*was running already/.test(second.output()),
-    )
+    await eventually('up says whose they are', () => /ada: running .*already running/.test(second.output()))
     expect(await end(second, 'SIGTERM')).toBe(0)
     expect([daemon.pid, hub].filter(processAlive)).toHaveLength(2)
   })
 
-  test('stops its daemons and leaves a hub that ran before', async () => {
+  test('up stops its daemons and keeps a hub that was running before', async () => {
     const at = home('ada')
     const hub = keep(await startHub(at))
     const all = await up(at)
@@ -264,7 +262,7 @@ describe('up', () => {
     expect(hub.child.exitCode).toBe(null)
   })
 
-  test('follows personas that come, rest and come back', async () => {
+  test('up follows personas that are added, wrapped and reactivated', async () => {
     const at = home('ada')
     await up(at)
     const first = await connected(at, 'ada')
@@ -283,37 +281,37 @@ describe('up', () => {
     expect((await connected(at, 'ada')).pid).not.toBe(first.pid)
   })
 
-  test('starts a daemon anew that runs with settings of the past', async () => {
+  test('up restarts a daemon with outdated settings', async () => {
     const at = home('ada')
     const all = await up(at)
     const first = await connected(at, 'ada')
-    // It could see the change, and stop the daemon, before the command asks for it.
+    // Otherwise it could notice the change and stop the daemon before the command does.
     const goOn = await standStill(all)
     const added = await turnbell([
       ...['persona', 'add', 'ada', '--home', at],
       ...['--surface', 'command', '--command', 'true'],
     ])
-    expect(added.stdout).toContain('still runs as before')
+    expect(added.stdout).toContain('still has the old settings')
     goOn()
     await eventually('the new daemon', async () => (await statusOf(at, 'ada')).pid !== first.pid)
     expect((await connected(at, 'ada')).surface.kind).toBe('command')
     expect(processAlive(first.pid)).toBe(false)
   })
 
-  test('takes in a daemon that was stopped and then started by hand, and leaves it running', async () => {
+  test('up uses a daemon that was restarted by hand and keeps it running', async () => {
     const at = home('ada')
     const all = await up(at)
     await connected(at, 'ada')
     await turnbell(['shutdown', '--home', at, '--persona', 'ada'])
     await eventually('up says so', () => /ada: stopped/.test(all.output()))
     const byHand = keep(await startDaemon(at, 'ada'))
-    await eventually('up sees it', () => /ada: running .*was running already/.test(all.output()))
+    await eventually('up sees it', () => /ada: running .*already running/.test(all.output()))
     expect(await end(all, 'SIGINT')).toBe(0)
     expect(all.output()).toContain('still running: ada')
     expect(byHand.child.exitCode).toBe(null)
   })
 
-  test('does not start a wrapped persona, also not at the next login', async () => {
+  test('up does not start a wrapped persona', async () => {
     const at = home('ada', 'bob')
     const first = await up(at)
     await connected(at, 'ada')
@@ -322,11 +320,11 @@ describe('up', () => {
     const second = await up(at)
     expect(second.ready[2]).toBe('1')
     expect((await turnbell(['status', '--home', at, '--persona', 'ada'])).code).toBe(69)
-    // Started by hand it finds out, and ends in a way that no supervisor repeats.
+    // Started by hand, the daemon exits with a code that no supervisor restarts.
     expect((await turnbell(['daemon', '--home', at, '--persona', 'ada'])).code).toBe(0)
   })
 
-  test('with --json prints one document and logs to stderr', async () => {
+  test('up --json prints one document and logs to stderr', async () => {
     const at = home('ada')
     const child = spawn(process.execPath, [BIN, 'up', '--home', at, '--json'], {
       env: cleanEnvironment(),
@@ -346,7 +344,7 @@ describe('up', () => {
     })
   })
 
-  test('ends and says why when the hub cannot be started', async () => {
+  test('up exits with the reason if the hub cannot be started', async () => {
     const at = home('ada')
     const other = net.createServer()
     await new Promise<void>((resolve) => other.listen(0, '127.0.0.1', resolve))
@@ -360,8 +358,8 @@ describe('up', () => {
   })
 })
 
-describe('the end of a project', () => {
-  test('stops the daemons of its personas, and of no other', async () => {
+describe('the removal of a project', () => {
+  test('persona remove --project stops only the daemons of its personas', async () => {
     const at = home()
     const shop = fs.mkdtempSync(path.join(at, 'shop-'))
     const blog = fs.mkdtempSync(path.join(at, 'blog-'))
@@ -389,8 +387,8 @@ describe('the end of a project', () => {
   })
 })
 
-describe('a token made at the command line', () => {
-  test('is taken by the hub of the same home, for what it says and no more', async () => {
+describe('a token from the command line', () => {
+  test('a token is accepted by the hub of the same home with only its permissions', async () => {
     const at = home('ada')
     const made = await turnbell(['token', 'create', '--home', at, '--identity', 'ada', '--kind', 'agent'])
     const { url } = keep(await startHub(at))
@@ -413,7 +411,7 @@ describe('the command', () => {
     ['another command', ['--version']],
     ['a daemon', ['daemon', '--help']],
     ['a daemon without a persona', ['daemon']],
-  ])('says the same of %s under the name that it had', (_, args) => {
+  ])('turnbell.js prints the same for %s as turnbell.cjs', (_, args) => {
     const { status, stdout, stderr } = run(BIN, ...args)
     expect(stdout + stderr).not.toBe('')
     const former = path.join(path.dirname(BIN), 'turnbell.js')
@@ -423,13 +421,18 @@ describe('the command', () => {
   test.each([
     ['needs none', 'status --json', 0, '[]'],
     ['needs none, as a hook,', 'hook post-commit', 0, ''],
-    ['needs one', 'connect git --json', 64, 'is gone'],
+    ['needs one', 'connect git --json', 64, 'usage_invalid'],
     ['needs none to say that no hub runs', 'call signals inbox --json', 69, 'hub_unreachable'],
-    ['needs none where a whole path is said', 'call memory list --scope / --json', 69, 'hub_unreachable'],
+    ['needs none for an absolute path', 'call memory list --scope / --json', 69, 'hub_unreachable'],
     ['needs none for a persona', 'persona add ada --surface mcp --json', 0, '"ada"'],
     ['needs none for one in a project', 'persona add ada --surface mcp --project / --json', 0, '"ada"'],
-    ['needs one for a path from here', 'persona add ada --surface mcp --project . --json', 64, 'is gone'],
-  ])('in a directory that was removed under it, where it %s', (_, line, code, said) => {
+    [
+      'needs one for a relative path',
+      'persona add ada --surface mcp --project . --json',
+      64,
+      'usage_invalid',
+    ],
+  ])('a command in a removed directory %s', (_, line, code, said) => {
     const gone = path.join(home(), 'gone')
     const script = `mkdir ${gone}; cd ${gone}; rmdir ${gone}; "${process.execPath}" "${BIN}" ${line} --home ${home()}`
     const { status, stdout, stderr } = spawnSync('sh', ['-c', script], {
@@ -444,8 +447,8 @@ describe('the command', () => {
     ['status', 'cli.js'],
     ['hub', 'hub.js'],
     ['daemon', 'daemon.cjs'],
-  ])('ends with 1 and says why where %s cannot be loaded', (command, file) => {
-    // Alone, without the bundles that lie beside it.
+  ])('%s exits 1 with the reason if its bundle cannot be loaded', (command, file) => {
+    // The file alone, without its neighbouring bundles.
     const alone = path.join(home(), 'turnbell.cjs')
     fs.copyFileSync(BIN, alone)
     const { status, stdout, stderr } = run(alone, command)
@@ -460,7 +463,7 @@ describe('exit codes', () => {
     return { code: ran.code, problem: Problem.safeParse(JSON.parse(ran.stdout)).data?.code }
   }
 
-  test('0, 2, 64, 69, 75, 77 and 78 mean what the contract says', async () => {
+  test('the exit codes 0, 2, 64, 69, 75, 77 and 78 have their documented meaning', async () => {
     const at = home('ada')
     const hub = keep(await startHub(at))
     expect(await code('send', '--home', at, '--to', 'nobody-here', 'x')).toEqual({
@@ -488,7 +491,7 @@ describe('exit codes', () => {
     expect(await code('status', '--home', at)).toEqual({ code: 78, problem: 'config_invalid' })
   })
 
-  test('75 and 78 are told as success to a manager that starts again after every failure', async () => {
+  test('75 and 78 are reported as success to a manager that restarts after every failure', async () => {
     const at = home()
     fs.writeFileSync(path.join(at, 'config.yaml'), 'hubb: {}\n')
     const env = { TURNBELL_FINAL_EXITS: '75 78' }

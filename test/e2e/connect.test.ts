@@ -1,4 +1,7 @@
-/** What `turnbell connect` writes, tried as the client would: the MCP server is started, the hooks are run. */
+/**
+ * Tests the files that `turnbell connect` writes like the client uses them: the MCP server is started, the hooks are
+ * run.
+ */
 import { spawnSync } from 'node:child_process'
 import fs from 'node:fs'
 import path from 'node:path'
@@ -14,14 +17,14 @@ import {
   startHub,
   temporaryHome,
   turnbell,
-} from '../support/processes.ts'
+} from '../support/processes/processes.ts'
 
 const closers: (() => Promise<unknown> | void)[] = []
 afterEach(async () => {
   for (const close of closers.splice(0).reverse()) await close()
 })
 
-/** A home and a project whose names hold what shells and URLs trip over. */
+/** A home and a project whose names contain special characters of shells and URLs. */
 function awkwardPlace() {
   return placeWith("ada's 5% #1", 'the project')
 }
@@ -60,7 +63,7 @@ async function toolsOf({ command, args }: Server): Promise<string[]> {
   return tools.map(({ name }) => name)
 }
 
-test('the MCP servers that are written start, and offer the tools', async () => {
+test('the written MCP servers start and offer the tools', async () => {
   const { home, run, at, read } = awkwardPlace()
   const hub = await startHub(home)
   closers.push(() => end(hub, 'SIGTERM'))
@@ -75,7 +78,7 @@ test('the MCP servers that are written start, and offer the tools', async () => 
   expect(await toolsOf({ command, args })).toContain('signals_pending')
 })
 
-test('the hooks that are written end with 0 in a shell, whatever the names of the folders', async () => {
+test('the written hooks exit 0 in a shell for any names of folders', async () => {
   const { run, read, home } = awkwardPlace()
   await run('connect', 'codex', '--persona', 'ada')
   const { hooks } = read('.codex/hooks.json') as { hooks: Record<string, { hooks: { command: string }[] }[]> }
@@ -93,7 +96,7 @@ test('the hooks that are written end with 0 in a shell, whatever the names of th
   expect(spooled.match(/"identity":"ada"/g)).toHaveLength(5)
 })
 
-test('connect writes the path by which node is found, and not that of its version', () => {
+test('connect writes the stable path of node', () => {
   const { home, project } = placeWith('home', 'project')
   const outer = path.dirname(project)
   const [bin, version] = [path.join(outer, 'bin'), path.join(outer, 'Cellar/node/20.1.0/bin')]
@@ -119,7 +122,7 @@ test('connect writes the path by which node is found, and not that of its versio
   }
 })
 
-test('the plugin that Claude Code is told of is a marketplace with a plugin in it', async () => {
+test('the written plugin folder is a marketplace with a plugin', async () => {
   const { run, read } = awkwardPlace()
   await run('connect', 'claude-code', '--persona', 'ada')
   const settings = read('.claude/settings.local.json') as {
@@ -138,7 +141,7 @@ test('the plugin that Claude Code is told of is a marketplace with a plugin in i
   expect(fs.existsSync(path.join(folder, 'shim.js'))).toBe(true)
 })
 
-test('connect, again, and disconnect by the real command line leave nothing', async () => {
+test('connect, a second connect and disconnect leave no changes', async () => {
   const { home, project, run } = placeWith('home', 'project')
   const hub = await startHub(home)
   closers.push(() => end(hub, 'SIGTERM'))

@@ -1,9 +1,9 @@
-/** Two agents behind `turnbell mcp`, each its own process, that coordinate through one hub. */
+/** Two agents behind `turnbell mcp`, each a separate process, coordinate through one hub. */
 import { Client } from '@modelcontextprotocol/client'
 import { StdioClientTransport } from '@modelcontextprotocol/client/stdio'
 import { afterEach, expect, test } from 'vitest'
 import { eventually } from '../support/eventually.ts'
-import { BIN, cleanEnvironment, end, startHub, temporaryHome } from '../support/processes.ts'
+import { BIN, cleanEnvironment, end, startHub, temporaryHome } from '../support/processes/processes.ts'
 
 const closers: (() => Promise<unknown>)[] = []
 afterEach(async () => {
@@ -26,7 +26,7 @@ async function connect(home: string, persona: string) {
 }
 const agent = async (home: string, persona: string) => (await connect(home, persona)).call
 
-test('two shims share one hub: each sees the other, and what it holds, also after the hub was killed', async () => {
+test('two shims of one hub see each other and their locks, also after the hub was killed', async () => {
   const home = temporaryHome()
   const hub = await startHub(home)
   closers.push(() => end(hub))
@@ -58,7 +58,7 @@ test('two shims share one hub: each sees the other, and what it holds, also afte
 })
 
 test.each(['its client leaves', 'it is asked to end'])(
-  'what a shim holds is free and its row gone at once when %s',
+  'the locks and the row of a shim are released at once when %s',
   async (why) => {
     const home = temporaryHome()
     const hub = await startHub(home)

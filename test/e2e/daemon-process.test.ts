@@ -1,17 +1,17 @@
-/** One daemon as a process: its shim, its files, its log, and how it ends. */
+/** Tests one daemon as a process: its shim, its files, its log, and its exit. */
 import fs from 'node:fs'
 import path from 'node:path'
 import { describe, expect, onTestFinished, test } from 'vitest'
 import type { DaemonStatus } from '../../src/contracts/control.ts'
-import { Problem } from '../../src/contracts/errors.ts'
-import { resolveHome } from '../../src/system/home.ts'
-import type { HubPid } from '../../src/system/hub-address.ts'
-import { connectLocally } from '../../src/system/local-socket.ts'
-import { processAlive } from '../../src/system/processes.ts'
-import { replaceFile } from '../../src/system/replace-file.ts'
+import { Problem } from '../../src/contracts/errors/errors.ts'
+import { resolveHome } from '../../src/system/config/home.ts'
+import type { HubPid } from '../../src/system/config/hub-discovery.ts'
+import { connectLocally } from '../../src/system/ipc/unix-socket.ts'
+import { processAlive } from '../../src/system/process/process-info.ts'
+import { writeFileAtomic } from '../../src/system/files/atomic-write.ts'
 import { eventually } from '../support/eventually.ts'
-import { fakeHub } from '../support/fake-hub.ts'
-import { end, start, startDaemon, temporaryHome, turnbell } from '../support/processes.ts'
+import { fakeHub } from '../support/fakes/fake-hub.ts'
+import { end, start, startDaemon, temporaryHome, turnbell } from '../support/processes/processes.ts'
 
 const SUPERVISED = { personas: { ada: { surface: 'command', command: { argv: ['true'] } } } }
 
@@ -40,11 +40,11 @@ async function status(home: string): Promise<DaemonStatus> {
   }
 }
 
-/** As a hub that is ready writes it. */
+/** Writes the pid file of a ready hub. */
 function writeHubPid(home: string, pid: HubPid): void {
   const file = resolveHome({}, home).hub_pid
   fs.mkdirSync(path.dirname(file), { recursive: true, mode: 0o700 })
-  replaceFile(file, JSON.stringify(pid))
+  writeFileAtomic(file, JSON.stringify(pid))
 }
 
 function writeOperatorToken(home: string): void {
@@ -56,7 +56,7 @@ const childOf = (pid: number) =>
   Number(fs.readFileSync(`/proc/${pid}/task/${pid}/children`, 'utf8').split(' ')[0])
 
 describe('a daemon with a command surface', () => {
-  test('connects, starts its shim, and ends with nothing behind but its last metrics', async () => {
+  test('a daemon connects, starts its shim, and leaves only its last metrics after its end', async () => {
     const home = homeWith(SUPERVISED)
     const hub = await fakeHub()
     onTestFinished(() => hub.close())
@@ -74,7 +74,7 @@ describe('a daemon with a command surface', () => {
     await eventually('the link to close', () => hub.links.length === 0)
   })
 
-  test('starts a shim that was killed again, and says how often', async () => {
+  test('a daemon restarts a killed shim and counts the restarts', async () => {
     const home = homeWith(SUPERVISED)
     const daemon = await daemonOf(home)
     await eventually('the shim', async () => (await status(home)).surface.attached)
@@ -85,7 +85,7 @@ describe('a daemon with a command surface', () => {
     })
   })
 
-  test('killed itself, leaves no shim that rings beside the next one', async () => {
+  test('the shim of a killed daemon does not ring next to the new one', async () => {
     const home = homeWith(SUPERVISED)
     const daemon = await daemonOf(home)
     await eventually('the shim', async () => (await status(home)).surface.attached)
@@ -99,11 +99,11 @@ describe('a daemon with a command surface', () => {
 })
 
 describe('a daemon', () => {
-  test('keeps everything it writes to its owner', async () => {
+  test('the files of a daemon are readable only by its owner', async () => {
     const home = homeWith({})
     await daemonOf(home, '--surface', 'mcp')
     const open: string[] = []
-    // Metrics are written beside and renamed all the while: what is seen may be gone by the time it is looked at.
+    // Metrics are written to a temporary file and renamed continuously, so a listed file may be gone.
     for (const entry of fs.readdirSync(home, { recursive: true, withFileTypes: true })) {
       if (entry.name === 'config.yaml') continue
       const file = path.join(entry.parentPath, entry.name)
@@ -117,22 +117,21 @@ describe('a daemon', () => {
     ['without a surface', ['--persona', 'ada'], 78, 'personas.ada'],
     ['with a reserved name', ['--persona', 'operator', '--surface', 'mcp'], 78, 'reserved'],
     ['with an unknown flag', ['--persona', 'ada', '--remote', 'x'], 64, '--remote'],
-  ])('%s does not start', async (_, args, code, text) => {
+  ])('a daemon does not start %s', async (_, args, code, text) => {
     const result = await turnbell(['daemon', '--home', homeWith({}), ...args])
     expect(result).toMatchObject({ code, stdout: '' })
     expect(result.stderr).toContain(text)
   })
 
-  test('whose second socket cannot be made ends, and leaves nothing behind', async () => {
-    const home = homeWith({})
-    fs.mkdirSync(path.join(runDirectory(home), 'surface.sock'), { recursive: true, mode: 0o700 })
-    const result = await turnbell(['daemon', '--home', home, '--persona', 'ada', '--surface', 'mcp'])
-    expect(result.code).toBe(1)
-    expect(result.stderr).toContain('surface.sock')
-    expect(fs.readdirSync(runDirectory(home)).toSorted()).toEqual(['metrics.prom', 'surface.sock'])
+  test('a daemon replaces an empty directory at the path of its socket', async () => {
+    const home = homeWith({ personas: { ada: { surface: 'mcp' } } })
+    const socket = path.join(runDirectory(home), 'surface.sock')
+    fs.mkdirSync(socket, { recursive: true, mode: 0o700 })
+    await daemonOf(home)
+    expect(fs.lstatSync(socket).isSocket()).toBe(true)
   })
 
-  test('whose run directory is removed lives on, keeps its place, and can be reached again', async () => {
+  test('a daemon recreates its removed run directory and stays the only one', async () => {
     const home = homeWith({ personas: { ada: { surface: 'mcp' } } })
     const daemon = await daemonOf(home)
     const { pid } = await status(home)
@@ -145,7 +144,7 @@ describe('a daemon', () => {
     const second = await turnbell(['daemon', '--home', home, '--persona', 'ada'])
     expect(second.code).toBe(75)
     expect(await end(daemon, 'SIGTERM')).toBe(0)
-    expect(log()).toContain('sockets were removed and created again')
+    expect(log()).toContain('removed sockets recreated')
   })
 
   test('a daemon tries each hub that starts in its home at once and does not wait for its backoff', async () => {
@@ -168,7 +167,7 @@ describe('a daemon', () => {
     })
   })
 
-  test('with a configuration that is wrong names file and key, as a problem with --json', async () => {
+  test('a daemon with an invalid configuration reports file and key', async () => {
     const home = homeWith({ personas: { ada: { surface: 'command', colour: 'red' } } })
     const result = await turnbell(['daemon', '--home', home, '--persona', 'ada', '--json'])
     expect(result.code).toBe(78)
@@ -179,7 +178,7 @@ describe('a daemon', () => {
     expect(problem.detail).toContain('colour')
   })
 
-  test('that may not start beside another says in the log why, under the instance of its problem', async () => {
+  test('a second daemon logs why it does not start with the instance of its problem', async () => {
     const home = homeWith({})
     await daemonOf(home, '--surface', 'mcp')
     const second = await turnbell([
@@ -203,7 +202,7 @@ describe('a daemon', () => {
     expect(line).toContain('already_running')
   })
 
-  test('with --json says in one document that it is ready', async () => {
+  test('a daemon with --json prints one document when it is ready', async () => {
     const home = homeWith({})
     const daemon = start(['daemon', '--home', home, '--persona', 'ada', '--surface', 'mcp', '--json'])
     onTestFinished(() => void end(daemon))
@@ -212,7 +211,7 @@ describe('a daemon', () => {
     expect(JSON.parse(daemon.output())).toMatchObject({ status: 'ready', identity: 'ada', control_socket })
   })
 
-  test('writes its log as JSON lines, up to the last', async () => {
+  test('a daemon writes its whole log as JSON lines', async () => {
     const home = homeWith({})
     const daemon = await daemonOf(home, '--surface', 'mcp')
     expect(await end(daemon, 'SIGINT')).toBe(0)

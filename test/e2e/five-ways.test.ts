@@ -1,16 +1,16 @@
 /**
- * Every action by every way in: MCP as its facade and through `tool_invoke`, HTTP as its route and as
- * `/call`, WebSocket, and the command line. One table over the registry, so a new facade is in it.
+ * Calls every action in every way: MCP as its facade and through `tool_invoke`, HTTP as its route and as `/call`,
+ * WebSocket, and the command line. The table is derived from the registry, so it includes new facades.
  */
 import { afterAll, afterEach, describe, expect, test } from 'vitest'
 import { FACADES } from '../../src/facades/all.ts'
 import { createRegistry } from '../../src/kernel/registry.ts'
-import { alike, WAYS, type WayAnswer, type Way, type WayCall } from '../support/five-ways.ts'
-import { ADA, exampleHub, prepared, SESSION } from '../support/five-ways-setting.ts'
-import { type LiveHub } from '../support/live-hub.ts'
+import { alike, WAYS, type WayAnswer, type Way, type WayCall } from '../support/worlds/five-ways.ts'
+import { ADA, exampleHub, prepared, SESSION } from '../support/worlds/five-ways-setting.ts'
+import { type LiveHub } from '../support/worlds/live-hub.ts'
 
 const FACETS = [...new Set(FACADES.map(({ facet }) => facet))]
-/** The operator may call them, and is refused: it has nothing to register. */
+/** The operator may call these, but is rejected without a registration. */
 const OF_PERSONAS = new Set(['coordinator register', 'coordinator heartbeat', 'coordinator subscribe'])
 const actions = createRegistry(FACADES).actions.map(
   (found) => [`${found.facade.name} ${found.name}`, found] as const,
@@ -27,21 +27,21 @@ async function freshHub(): Promise<LiveHub> {
   return hub
 }
 
-/** For what changes nothing, so that everybody finds them as they were. */
+/** For read-only actions, so that all of them find the same state. */
 const [openToAll, closedToAll] = await Promise.all([exampleHub(FACETS), exampleHub([])])
 afterAll(async () => {
   await openToAll.close()
   await closedToAll.close()
 })
 
-/** One after the other on one hub; refusals and actions that only look leave it as it was. */
+/** Calls in sequence on one hub; errors and read-only actions leave it unchanged. */
 async function everyWay(call: WayCall, hub: LiveHub): Promise<Record<string, WayAnswer>> {
   const answers: Record<string, WayAnswer> = {}
   for (const name of waysOf(call)) answers[name] = await oneWay(name, call, hub)
   return answers
 }
 
-/** On a hub of its own each, so that none finds what another left. */
+/** Uses a separate hub for each way, so that none finds the changes of another. */
 async function everyWayAfresh(call: WayCall): Promise<Record<string, WayAnswer>> {
   const answers: Record<string, WayAnswer> = {}
   for (const name of waysOf(call)) {
@@ -55,7 +55,7 @@ const waysOf = ({ kind }: WayCall) =>
   Object.keys(WAYS).filter((name) => name !== 'cli' || kind === 'operator')
 
 async function oneWay(name: string, call: WayCall, hub: LiveHub): Promise<WayAnswer> {
-  // An agent that calls over its link is there; let it be there by every way.
+  // An agent that calls over its link is registered, so it is registered for every way.
   if (call.kind === 'agent' && name !== 'websocket') await hub.join(ADA, 'agent', { session_id: SESSION })
   return await (WAYS[name] as Way)(hub, call)
 }
@@ -73,7 +73,7 @@ describe.each(actions)('%s', (_, { facade, name, action }) => {
     (kind) => kind === 'operator' || action.allow.includes(kind),
   )
 
-  test.each(callers)('answers the %s the same to what fits', async (kind) => {
+  test.each(callers)('valid params get the same answer by %s', async (kind) => {
     const fits = { ...call, params: action.examples?.[0] ?? {}, kind }
     const answer = expectAlike(
       action.mutates
@@ -85,14 +85,14 @@ describe.each(actions)('%s', (_, { facade, name, action }) => {
     } else expect(answer).toHaveProperty('result')
   })
 
-  test('refuses in the same words what does not fit', async () => {
+  test('invalid params get the same problem on every way', async () => {
     const params = { ...(action.examples?.[0] as object | undefined), no_such_field: 1 }
     const answer = expectAlike(await everyWay({ ...call, params }, openToAll))
     expect(answer).toMatchObject({ problem: { code: 'params_invalid', status: 400 } })
     expect(JSON.stringify(answer)).toContain('no_such_field')
   })
 
-  test('is closed in the same words', async () => {
+  test('a closed facade gets the same problem on every way', async () => {
     if (facade.everywhere === true) return
     const closed = await everyWay({ ...call, params: {} }, closedToAll)
     expect(expectAlike(closed)).toMatchObject({ problem: { code: 'facet_forbidden', status: 403 } })

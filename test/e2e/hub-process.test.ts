@@ -1,4 +1,4 @@
-/** The hub as a process: its pid file, its logs, its flags, and how it ends. */
+/** Tests the hub as a process: its pid file, its logs, its flags, and its exit. */
 import { once } from 'node:events'
 import fs from 'node:fs'
 import http from 'node:http'
@@ -6,10 +6,17 @@ import path from 'node:path'
 import { createInterface } from 'node:readline'
 import type { Readable } from 'node:stream'
 import { afterEach, describe, expect, test } from 'vitest'
-import { processStartTime } from '../../src/system/processes.ts'
+import { processStartTime } from '../../src/system/process/process-info.ts'
 import { eventually } from '../support/eventually.ts'
-import { hubHttp } from '../support/hub-http.ts'
-import { end, type Running, start, startHub, temporaryHome } from '../support/processes.ts'
+import { hubHttp } from '../support/worlds/hub-http.ts'
+import {
+  end,
+  type Running,
+  standStill,
+  start,
+  startHub,
+  temporaryHome,
+} from '../support/processes/processes.ts'
 
 const running: Running[] = []
 const keep = <T extends Running>(process_: T): T => {
@@ -28,7 +35,7 @@ const lines = (file: string) =>
     .map((line) => JSON.parse(line) as Record<string, unknown>)
 
 describe('the pid file', () => {
-  test('holds pid, address and start while the hub is ready, and is gone after a clean stop', async () => {
+  test('the pid file has pid, address and start while the hub is ready and is removed by a clean stop', async () => {
     const home = temporaryHome()
     const hub = keep(await startHub(home))
     const file = path.join(home, 'hub/hub.pid')
@@ -42,7 +49,7 @@ describe('the pid file', () => {
     expect(fs.existsSync(file)).toBe(false)
   })
 
-  test('of a killed hub is replaced', async () => {
+  test('the pid file of a killed hub is replaced', async () => {
     const home = temporaryHome()
     const first = keep(await startHub(home))
     await end(first, 'SIGKILL')
@@ -51,7 +58,7 @@ describe('the pid file', () => {
     expect(hubHttp(home).url()).toBe(second.url)
   })
 
-  test('tells a second start who runs and where it answers', async () => {
+  test('a second hub reports the running one and its address', async () => {
     const home = temporaryHome()
     const first = keep(await startHub(home))
     const second = keep(start(['hub', '--home', home, '--port', '0', '--json']))
@@ -66,19 +73,24 @@ describe('the pid file', () => {
     expect(line).toMatchObject({ err: { message: expect.stringContaining('already_running') as string } })
   })
 
-  test('that is not there yet is waited for, unless that start is told to end', async () => {
+  test('a second hub waits for a missing pid file unless it is stopped', async () => {
     const home = temporaryHome()
-    keep(await startHub(home))
-    fs.rmSync(path.join(home, 'hub/hub.pid'))
-    const second = keep(start(['hub', '--home', home, '--port', '0']))
-    await eventually('it says that it waits', () => second.output().includes('it is waited for'))
-    expect(await end(second, 'SIGTERM')).toBe(0)
-    expect(second.output()).toMatch(/^warn: [^\n]+\n$/)
+    // Otherwise the daemon would write the file again.
+    const goOn = await standStill(keep(await startHub(home)))
+    try {
+      fs.rmSync(path.join(home, 'hub/hub.pid'))
+      const second = keep(start(['hub', '--home', home, '--port', '0']))
+      await eventually('the second hub waits', () => second.output().includes('waiting up to 10 s'))
+      expect(await end(second, 'SIGTERM')).toBe(0)
+      expect(second.output()).toMatch(/^warn: [^\n]+\n$/)
+    } finally {
+      goOn()
+    }
   })
 })
 
 describe('the logs', () => {
-  test('are JSON lines of their owner only, and hold no token and no payload', async () => {
+  test('the logs are private JSON lines without tokens and payloads', async () => {
     const home = temporaryHome()
     const hub = keep(await startHub(home))
     const hubs = hubHttp(home)
@@ -107,7 +119,7 @@ describe('the logs', () => {
 })
 
 describe('a stop', () => {
-  test('lets an open request come to its end', async () => {
+  test('a stop lets an open request finish', async () => {
     const home = temporaryHome()
     const hub = keep(await startHub(home))
     const { hostname, port } = new URL(hub.url)
@@ -126,7 +138,7 @@ describe('a stop', () => {
       request.on('response', (response) => resolve(response.resume().statusCode ?? 0))
       request.on('error', reject)
     })
-    // Half a request: the hub has taken it and waits for the rest.
+    // An incomplete request: the hub has accepted it and waits for the rest.
     await new Promise<void>((resolve) => request.once('continue', resolve).flushHeaders())
     request.write(body.slice(0, 10))
     hub.child.kill('SIGTERM')
@@ -139,14 +151,14 @@ describe('a stop', () => {
     expect(await hub.exited).toBe(0)
   })
 
-  test('asked twice is one stop', async () => {
+  test('two requests to stop are one stop', async () => {
     const hub = keep(await startHub(temporaryHome()))
     hub.child.kill('SIGTERM')
     hub.child.kill('SIGINT')
     expect(await hub.exited).toBe(0)
   })
 
-  test('asked while it still starts is done as soon as it has started', async () => {
+  test('a stop during the start is applied after the start', async () => {
     const home = temporaryHome()
     const hub = keep(start(['hub', '--home', home, '--port', '0']))
     await eventually('it has begun', () => fs.existsSync(path.join(home, 'logs/hub.log')))
@@ -158,7 +170,7 @@ describe('a stop', () => {
 })
 
 describe('the flags', () => {
-  test('of older set-ups start it as well', async () => {
+  test('the flags of older set-ups start the hub', async () => {
     keep(await startHub(temporaryHome(), ['--daemon', '--sse', '--port', '0']))
   })
 
@@ -172,7 +184,7 @@ describe('the flags', () => {
     [['--tls-cert', '/nowhere.pem'], 78, 'tls_key'],
     [['--tls-cert', '/nowhere.pem', '--tls-key', '/nowhere.key'], 78, '/nowhere.pem'],
     [['--store', 'redis://x'], 78, 'store'],
-  ])('%j are refused with exit %i', async (flags, code, named) => {
+  ])('the flags %j are refused with exit %i', async (flags, code, named) => {
     const hub = keep(
       start([
         'hub',
@@ -186,7 +198,7 @@ describe('the flags', () => {
     expect(hub.output()).toContain(named)
   })
 
-  test('with --json tells in one document that it is ready, and where', async () => {
+  test('the hub with --json prints one document with its address when it is ready', async () => {
     const hub = keep(start(['hub', '--home', temporaryHome(), '--port', '0', '--json']))
     const [line] = (await once(createInterface(hub.child.stdout as Readable), 'line')) as [string]
     const { url } = JSON.parse(line) as { url: string }
@@ -197,7 +209,7 @@ describe('the flags', () => {
   test.each([
     ['hub', '--port', '0', '--stdio', '--create'],
     ['mcp', '--no-autostart', '--create'],
-  ])('with MCP on stdout print there what a plugin prints nowhere: %s', async (...words) => {
+  ])('the hub with MCP on stdout suppresses the output of plugins: %s', async (...words) => {
     const home = temporaryHome()
     fs.writeFileSync(path.join(home, 'config.yaml'), 'hub: {port: 0}\nplugins: [./printer.mjs]\n')
     fs.writeFileSync(
@@ -229,7 +241,7 @@ export default () => ({ name: 'printer' })
     expect(answers.flatMap(({ id }) => id ?? []).toSorted()).toEqual([1, 2])
   })
 
-  test('for stdio keep stdout for MCP and end the hub with its client', async () => {
+  test('the hub with --stdio uses stdout for MCP and ends with its client', async () => {
     const hub = keep(
       start(['hub', '--home', temporaryHome(), '--port', '0', '--stdio', '--create', '--persona', 'bob']),
     )

@@ -1,4 +1,4 @@
-/** `turnbell mcp` as a real process, with the official clients of both generations in front of it. */
+/** Tests `turnbell mcp` as a real process with the official clients of both generations. */
 import fs from 'node:fs'
 import path from 'node:path'
 import { Client as PastClient } from '@modelcontextprotocol/sdk/client/index.js'
@@ -6,14 +6,22 @@ import { StdioClientTransport as PastStdio } from '@modelcontextprotocol/sdk/cli
 import { Client } from '@modelcontextprotocol/client'
 import { StdioClientTransport } from '@modelcontextprotocol/client/stdio'
 import { afterEach, describe, expect, test } from 'vitest'
-import { Problem } from '../../src/contracts/errors.ts'
-import { EXIT } from '../../src/contracts/exit-codes.ts'
-import { runningHub } from '../../src/system/hub-address.ts'
-import { lockHolder } from '../../src/system/directory-lock.ts'
-import { resolveHome } from '../../src/system/home.ts'
+import { Problem } from '../../src/contracts/errors/errors.ts'
+import { EXIT } from '../../src/contracts/errors/exit-codes.ts'
+import { runningHub } from '../../src/system/config/hub-discovery.ts'
+import { lockHolder } from '../../src/system/files/owner-lock.ts'
+import { resolveHome } from '../../src/system/config/home.ts'
 import { eventually } from '../support/eventually.ts'
-import { hubHttp } from '../support/hub-http.ts'
-import { BIN, cleanEnvironment, end, start, startHub, temporaryHome, turnbell } from '../support/processes.ts'
+import { hubHttp } from '../support/worlds/hub-http.ts'
+import {
+  BIN,
+  cleanEnvironment,
+  end,
+  start,
+  startHub,
+  temporaryHome,
+  turnbell,
+} from '../support/processes/processes.ts'
 
 const closers: (() => Promise<unknown>)[] = []
 afterEach(async () => {
@@ -81,7 +89,7 @@ async function hubWithAda(home: string) {
 }
 
 describe.each(['past', 'present'] as const)('a client of the %s', (era) => {
-  test('drains through the hub, and does not notice that it was killed and came back', async () => {
+  test('a client drains through the hub across a kill and restart of the hub', async () => {
     const home = temporaryHome()
     const { hub, send } = await hubWithAda(home)
     const client = await connect(era, home, ['--no-autostart'])
@@ -92,7 +100,7 @@ describe.each(['past', 'present'] as const)('a client of the %s', (era) => {
     await send('while it is killed')
     await end(hub)
     const starting = startHub(home)
-    // From here on the bridge can stand in no more.
+    // From here on the bridge cannot run an embedded hub.
     await eventually('the next has the home', () => lockHolder(resolveHome({}, home).hub_lock))
     const waiting = client.call('signals_pending')
     const again = await starting
@@ -103,9 +111,9 @@ describe.each(['past', 'present'] as const)('a client of the %s', (era) => {
   })
 })
 
-test('starts a hub where none runs, which outlives it', async () => {
+test('a client starts a hub that outlives it', async () => {
   const home = temporaryHome()
-  // The usual port may be taken by another hub of this machine.
+  // Another hub of this machine may use the default port.
   fs.writeFileSync(path.join(home, 'config.yaml'), 'hub: {port: 0}\n')
   const client = await connect('present', home)
   closers.push(async () => {
@@ -114,7 +122,7 @@ test('starts a hub where none runs, which outlives it', async () => {
     await eventually('the hub has ended', () => runningHub(resolveHome({}, home)) === null)
   })
   expect(await client.tools()).toContain('signals_pending')
-  // Where that takes long, the bridge stands in.
+  // If the start takes long, the bridge runs an embedded hub.
   const its = await eventually('the hub that it started is there', () => {
     const running = runningHub(resolveHome({}, home))
     return running?.stands_in === true ? null : running
@@ -123,7 +131,7 @@ test('starts a hub where none runs, which outlives it', async () => {
   expect(runningHub(resolveHome({}, home))?.pid).toBe(its.pid)
 })
 
-test('a call after the home was removed is refused, and neither the home nor a hub comes back', async () => {
+test('a call after the home was removed is refused and recreates neither home nor hub', async () => {
   const home = temporaryHome()
   fs.writeFileSync(path.join(home, 'config.yaml'), 'hub: {port: 0}\n')
   const { hub } = await hubWithAda(home)
@@ -139,7 +147,7 @@ test('a call after the home was removed is refused, and neither the home nor a h
   expect(fs.existsSync(home)).toBe(false)
 })
 
-describe('where no hub runs and none may be started', () => {
+describe('without a hub and without autostart', () => {
   const anyPort = () => {
     const home = temporaryHome()
     fs.writeFileSync(path.join(home, 'config.yaml'), 'hub: {port: 0}\n')
@@ -148,7 +156,7 @@ describe('where no hub runs and none may be started', () => {
   const send = (client: AnyClient, payload: string) =>
     client.call('signals', { action: 'send', params: { to: 'ada', intent: 'note', payload } })
 
-  test('is the hub itself, for others too, until one of its own comes', async () => {
+  test('the bridge embeds a hub for all clients until another hub starts', async () => {
     const home = anyPort()
     const first = await connect('present', home, ['--no-autostart'])
     expect(await first.tools()).toContain('signals_pending')
@@ -168,15 +176,15 @@ describe('where no hub runs and none may be started', () => {
     expect(payloads(await first.call('signals_pending'))).toEqual(['through the new one'])
   })
 
-  test('hands the place to another client when its own ends, and nothing is lost', async () => {
+  test('an embedded hub hands over to another client without loss', async () => {
     const home = anyPort()
     const first = await connect('present', home, ['--no-autostart'])
     const second = await connect('present', home, ['--no-autostart'])
     await first.call('signals_pending')
     expect((await send(second, 'kept')).isError).toBeFalsy()
     await first.close()
-    // A call waits so long for a hub, and is then to be made again.
-    const drained = await eventually('the other stands in', async () => {
+    // A call waits this long for a hub and then has to be repeated.
+    const drained = await eventually('the other embeds a hub', async () => {
       const answer = await second.call('signals_pending')
       return answer.structuredContent?.code === 'hub_unreachable' ? null : answer
     })
@@ -186,7 +194,7 @@ describe('where no hub runs and none may be started', () => {
     await eventually('the home is free', () => runningHub(resolveHome({}, home)) === null)
   })
 
-  test('is killed like any hub: what it accepted is there for the next', async () => {
+  test('the signals of a killed embedded hub are available to the next hub', async () => {
     const home = anyPort()
     const first = await connect('present', home, ['--no-autostart'])
     await first.call('signals_pending')
@@ -196,7 +204,7 @@ describe('where no hub runs and none may be started', () => {
     expect(payloads(await second.call('signals_pending'))).toEqual(['kept'])
   })
 
-  test('takes the place of a named one that does not answer', async () => {
+  test('the bridge embeds a hub if the named one does not answer', async () => {
     const home = anyPort()
     const client = await connect('present', home, ['--prefer-daemon', 'http://127.0.0.1:9'])
     expect(await client.tools()).toContain('signals_pending')
@@ -204,7 +212,7 @@ describe('where no hub runs and none may be started', () => {
   })
 })
 
-test('says what to do where the hub that was named is the only one', async () => {
+test('the bridge prints the next step if only the named hub may be used', async () => {
   const client = await connect('present', temporaryHome(), ['--hub', 'http://127.0.0.1:9'])
   const answer = await client.call('signals_pending')
   expect(answer.isError).toBe(true)
@@ -212,11 +220,11 @@ test('says what to do where the hub that was named is the only one', async () =>
   expect(answer.structuredContent?.hint).toContain('turnbell hub')
 })
 
-test('a drain that is answered after the end of the input comes back to the next client', async () => {
+test('a drain that is answered after the end of stdin is released to the next client', async () => {
   const home = temporaryHome()
   const { send } = await hubWithAda(home)
   await send('one')
-  // A client that ends asks, and may not read the answer.
+  // A client that ends may send a request without reading the response.
   const bridge = start(['mcp', '--persona', 'ada', '--create', '--home', home])
   const request = {
     jsonrpc: '2.0',
@@ -239,15 +247,15 @@ test('a drain that is answered after the end of the input comes back to the next
   expect(payloads(await client.call('signals_pending'))).toEqual(['one'])
 })
 
-describe('a command line that is wrong', () => {
+describe('an invalid command line', () => {
   test.each([
-    [['--persona', 'Not A Name'], 'names no persona'],
-    [[], 'No persona is named'],
+    [['--persona', 'Not A Name'], "is not a persona's name"],
+    [[], 'The persona is missing'],
     [['--persona', 'ada', '--detail', 'everything'], '--detail'],
     [['--persona', 'ada', '--no-such-flag'], '--no-such-flag'],
     [['--persona', 'ada', '--hub', 'notaurl'], '--hub: "notaurl"'],
     [['--persona', 'ada', '--prefer-daemon', 'notaurl'], '--prefer-daemon: "notaurl"'],
-  ])('%j is told like any other, as text and as a problem', async (args, detail) => {
+  ])('the arguments %j are refused as text and as a problem', async (args, detail) => {
     const home = temporaryHome()
     const text = await turnbell(['mcp', ...args, '--home', home])
     expect(text).toMatchObject({ code: 64, stdout: '' })
@@ -263,7 +271,7 @@ describe('a command line that is wrong', () => {
   })
 })
 
-test('a bound that names nothing is told on stderr, and only there', async () => {
+test('an unknown bound is reported on stderr only', async () => {
   const home = temporaryHome()
   await hubWithAda(home)
   const bounds = ['--facade', 'sentinal', '--facade', 'signals', '--facet', 'desing']
@@ -280,14 +288,14 @@ test('a bound that names nothing is told on stderr, and only there', async () =>
   }
   child.stdin?.write(`${JSON.stringify({ jsonrpc: '2.0', id: 1, method: 'tools/list', params })}\n`)
   await eventually('both names were told', () => told.includes('did you mean design?'))
-  expect(told).toContain('--facade sentinal: this hub has no facade of that name; did you mean sentinel?')
+  expect(told).toContain('--facade sentinal: this hub has no such facade; did you mean sentinel?')
   expect(told).not.toContain('--facade signals')
   child.stdin?.end()
   expect(await exited).toBe(0)
   for (const line of said.trim().split('\n')) expect(JSON.parse(line)).toMatchObject({ jsonrpc: '2.0' })
 })
 
-test('garbage on stdin is passed over', async () => {
+test('invalid lines on stdin are skipped', async () => {
   const home = temporaryHome()
   await hubWithAda(home)
   const bridge = start(['mcp', '--persona', 'ada', '--create', '--home', home])
@@ -332,7 +340,7 @@ describe('one-shot messages in a pipe', () => {
     ['through the hub', true, (home: string) => ['mcp', '--home', home]],
     ['to a hub inside of the bridge', false, (home: string) => ['mcp', '--no-autostart', '--home', home]],
     ['to the hub itself', false, (home: string) => ['hub', '--stdio', '--port', '0', '--home', home]],
-  ])('are all answered before the end, %s', async (_, runs, words) => {
+  ])('all messages of a pipe are answered before the end, %s', async (_, runs, words) => {
     const home = temporaryHome()
     if (runs) await hubWithAda(home)
     const { code, answers } = await piped([...words(home), '--persona', 'ada', '--create'])
@@ -341,7 +349,7 @@ describe('one-shot messages in a pipe', () => {
     expect(code).toBe(0)
   })
 
-  test('of a persona that does not exist are refused with the near name, and nothing is made', async () => {
+  test('messages of an unknown persona are refused with a similar name', async () => {
     const home = temporaryHome()
     await hubWithAda(home)
     const { code, answers, stderr } = await piped(['mcp', '--persona', 'adda', '--home', home])
@@ -357,7 +365,7 @@ describe('one-shot messages in a pipe', () => {
   test.each([
     ['through a hub that runs', true, (home: string) => ['mcp', '--home', home]],
     ['to the hub itself', false, (home: string) => ['hub', '--stdio', '--port', '0', '--home', home]],
-  ])('that are none are refused where the persona does not exist, %s', async (_, runs, words) => {
+  ])('invalid messages of an unknown persona are refused, %s', async (_, runs, words) => {
     const home = temporaryHome()
     if (runs) await hubWithAda(home)
     const { child, exited } = start([...words(home), '--persona', 'adda'])

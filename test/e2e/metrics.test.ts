@@ -1,12 +1,12 @@
-/** What Prometheus would scrape. */
+/** Tests the metrics in the format that Prometheus scrapes. */
 import { spawnSync } from 'node:child_process'
 import fs from 'node:fs'
 import path from 'node:path'
 import { afterEach, describe, expect, test } from 'vitest'
 import { DAEMON_METRICS, DaemonErrorClass } from '../../src/contracts/metrics.ts'
 import { eventually } from '../support/eventually.ts'
-import { hubHttp } from '../support/hub-http.ts'
-import { end, type Running, startDaemon, startHub, temporaryHome } from '../support/processes.ts'
+import { hubHttp } from '../support/worlds/hub-http.ts'
+import { end, type Running, startDaemon, startHub, temporaryHome } from '../support/processes/processes.ts'
 
 const running: Running[] = []
 const keep = <T extends Running>(process_: T): T => {
@@ -17,7 +17,7 @@ afterEach(async () => {
   await Promise.all(running.splice(0).map((process_) => end(process_, 'SIGTERM')))
 })
 
-/** Series as `name` to label sets. */
+/** Returns label sets by series name. */
 function parse(text: string): Map<string, Record<string, string>[]> {
   const series = new Map<string, Record<string, string>[]>()
   for (const line of text.split('\n')) {
@@ -32,7 +32,7 @@ function parse(text: string): Map<string, Record<string, string>[]> {
 }
 
 describe('metrics', () => {
-  test('of a hub with three daemons pass promtool and have exactly the promised labels', async () => {
+  test('the metrics of a hub with three daemons pass promtool and have exactly the documented labels', async () => {
     const home = temporaryHome()
     keep(await startHub(home))
     for (const identity of ['ada', 'bob', 'cyd'])
@@ -62,7 +62,7 @@ describe('metrics', () => {
     ).toEqual([])
   })
 
-  test('of a daemon lie in its metrics.prom as well', async () => {
+  test('the metrics of a daemon are also in its metrics.prom', async () => {
     const home = temporaryHome()
     keep(await startHub(home))
     keep(await startDaemon(home, 'ada', ['--surface', 'mcp']))
@@ -74,7 +74,7 @@ describe('metrics', () => {
     expect(parse(text).get('daemon_up')).toEqual([{ tenant_id: 'local', identity: 'ada' }])
   })
 
-  test('show a daemon that was killed as down', async () => {
+  test('the metrics show a killed daemon as down', async () => {
     const home = temporaryHome()
     keep(await startHub(home))
     const daemon = keep(await startDaemon(home, 'ada', ['--surface', 'mcp']))

@@ -1,13 +1,13 @@
-/** `notify.command` of a real configuration: a real program, run by a real hub for each message to the person. */
+/** Tests `notify.command` of a real configuration: a real hub runs a real program for each message to the operator. */
 import fs from 'node:fs'
 import path from 'node:path'
 import { afterEach, beforeEach, describe, expect, test } from 'vitest'
 import type { Receipt } from '../../src/contracts/signal.ts'
-import { processAlive } from '../../src/system/processes.ts'
+import { processAlive } from '../../src/system/process/process-info.ts'
 import { eventually } from '../support/eventually.ts'
-import { end, startHub, temporaryHome, turnbell, type Running } from '../support/processes.ts'
+import { end, startHub, temporaryHome, turnbell, type Running } from '../support/processes/processes.ts'
 
-/** Notes its arguments, its directory, its environment and its stdin in a file of its own; then does as it was told. */
+/** Records its arguments, directory, environment and stdin in a separate file; then behaves as configured. */
 const PROGRAM = `
 import fs from 'node:fs'
 const [told, ...args] = process.argv.slice(2)
@@ -31,7 +31,7 @@ interface Seen {
 }
 
 let home: string
-/** Where the program writes. */
+/** Directory of the program's records. */
 let told: string
 const running: Running[] = []
 beforeEach(() => {
@@ -53,7 +53,7 @@ async function hub(command: readonly string[], env: Record<string, string> = {})
 }
 const usual = () => [process.execPath, './notify.mjs', told, '--now']
 
-/** Told what to do from the next run on. */
+/** Sets the behaviour from the next run on. */
 const does = (how: 'well' | 'badly' | 'never') => fs.writeFileSync(path.join(told, 'how'), how)
 
 async function sends(text: string): Promise<string> {
@@ -83,7 +83,7 @@ const inbox = async () =>
   (await turnbell(['inbox', '--home', home, '--json'])).json<{ signals: { payload: unknown }[] }>().signals
 
 describe('notify.command', () => {
-  test('is run for a message to the person, in the home, with a notice on stdin and without what it says', async () => {
+  test('notify.command runs in the home for a signal to the user, with a notice without payload on stdin', async () => {
     await hub(usual(), { DISPLAY: ':7', TURNBELL_SECRET: 'nobody knows' })
     const signal_id = await sends('the build is red')
     const { args, cwd, env, input } = await seenFor(signal_id)
@@ -98,7 +98,7 @@ describe('notify.command', () => {
     expect(await inbox()).toMatchObject([{ payload: 'the build is red' }])
   })
 
-  test('is not run for a message to an agent', async () => {
+  test('notify.command does not run for a signal to an agent', async () => {
     await hub(usual())
     await turnbell(['send', '--home', home, '--to', 'ada', 'look'])
     const signal_id = await sends('seen')
@@ -106,7 +106,7 @@ describe('notify.command', () => {
     expect(fs.readdirSync(told)).toEqual([`${signal_id}.json`])
   })
 
-  test('that fails is logged with what it wrote, loses no message, and is run for the next one', async () => {
+  test('a failing notify.command is logged with its output, loses no signal and runs for the next one', async () => {
     await hub(usual())
     does('badly')
     const first = await sends('one')
@@ -117,14 +117,14 @@ describe('notify.command', () => {
     expect((await inbox()).map(({ payload }) => payload)).toEqual(['one', 'two'])
   })
 
-  test('that is missing is logged, and the hub takes messages as before', async () => {
+  test('a missing notify.command is logged and the hub accepts signals', async () => {
     await hub(['./not-there'])
     const signal_id = await sends('one')
     expect(await logged(signal_id)).toMatchObject({ err: { code: 'program_failed' } })
     expect(await inbox()).toMatchObject([{ payload: 'one' }])
   })
 
-  test('that hangs delays no message, is killed after its time and logged, and is run for the next one', async () => {
+  test('a hanging notify.command delays no signal, is killed and logged, and runs for the next one', async () => {
     await hub(usual())
     does('never')
     const first = await sends('one')
@@ -137,7 +137,7 @@ describe('notify.command', () => {
     await seenFor(second)
   })
 
-  test('that hangs is killed with the hub, which ends cleanly', async () => {
+  test('a hanging notify.command is killed with the hub, which stops cleanly', async () => {
     const started = await hub(usual())
     does('never')
     const { pid } = await seenFor(await sends('one'))

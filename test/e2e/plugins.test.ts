@@ -1,9 +1,9 @@
-/** Plugins in the real hub: what somebody else wrote is there on every way in, and what breaks is left out. */
+/** Tests plugins in the real hub: they are reachable in every way, and a broken one is disabled. */
 import fs from 'node:fs'
 import path from 'node:path'
 import { afterEach, expect, test } from 'vitest'
-import { hubHttp } from '../support/hub-http.ts'
-import { BIN, end, startHub, temporaryHome, turnbell, type Running } from '../support/processes.ts'
+import { hubHttp } from '../support/worlds/hub-http.ts'
+import { BIN, end, startHub, temporaryHome, turnbell, type Running } from '../support/processes/processes.ts'
 
 let hub: Running | null = null
 afterEach(async () => {
@@ -11,7 +11,7 @@ afterEach(async () => {
   hub = null
 })
 
-/** As somebody writes one who has nothing installed. */
+/** A plugin without dependencies. */
 const GREETER = `
 export default ({ z, defineAction, Refusal }) => ({
   name: 'greeter',
@@ -32,7 +32,7 @@ export default ({ z, defineAction, Refusal }) => ({
 })
 `
 
-/** As somebody writes one who has turnbell installed: what it imports is another copy of what the hub has. */
+/** A plugin with its own installation of turnbell, so that its imports are another copy than the hub's. */
 const COUNTER = `
 import { definePlugin, defineStep, Refusal, z } from ${JSON.stringify(path.join(path.dirname(BIN), 'plugin.js'))}
 export default definePlugin({
@@ -49,7 +49,7 @@ export default definePlugin({
 })
 `
 
-test('its steps are done by routines, and no step that breaks takes the hub along', async () => {
+test('routines run the steps of a plugin, and a failing step does not stop the hub', async () => {
   const home = temporaryHome()
   fs.writeFileSync(path.join(home, 'counter.mjs'), COUNTER)
   fs.writeFileSync(path.join(home, 'again.mjs'), COUNTER)
@@ -84,7 +84,7 @@ test('its steps are done by routines, and no step that breaks takes the hub alon
   })
 })
 
-test('a plugin is called like everything else, and a broken one does not keep the hub down', async () => {
+test('a plugin is called like any facade, and a broken plugin does not prevent the start of the hub', async () => {
   const home = temporaryHome()
   fs.writeFileSync(path.join(home, 'greeter.mjs'), GREETER)
   fs.writeFileSync(path.join(home, 'broken.mjs'), "throw new Error('not today')\n")
@@ -93,7 +93,7 @@ test('a plugin is called like everything else, and a broken one does not keep th
     'plugins: [./greeter.mjs, ./broken.mjs, not-installed]\nmcp: {expose: [core, greeter]}\n',
   )
   hub = await startHub(home)
-  expect(hub.output()).toContain('the plugin ./broken.mjs was left out (not today)')
+  expect(hub.output()).toContain('plugin ./broken.mjs skipped (not today)')
 
   const http = hubHttp(home)
   expect(await http.post('/api/greeting/greet', { name: 'bob' })).toEqual({ said: 'hello bob' })
@@ -105,7 +105,7 @@ test('a plugin is called like everything else, and a broken one does not keep th
     plugins: [
       { plugin: './greeter.mjs', name: 'greeter', facades: ['greeting'], problem: null },
       { plugin: './broken.mjs', name: null, problem: 'not today' },
-      { plugin: 'not-installed', problem: expect.stringContaining('installed neither in') as string },
+      { plugin: 'not-installed', problem: expect.stringContaining('is not installed in') as string },
     ],
   })
   const refused = await turnbell([
@@ -125,7 +125,7 @@ test('a plugin is called like everything else, and a broken one does not keep th
   })
 })
 
-test('what a plugin throws where no call waits ends the hub, whose last line names the plugins', async () => {
+test('an uncaught error of a plugin ends the hub, whose last line names the plugins', async () => {
   const home = temporaryHome()
   const later =
     "process.once('SIGUSR2', () => { throw new Error('later') })\nexport default { name: 'later' }\n"
@@ -133,5 +133,5 @@ test('what a plugin throws where no call waits ends the hub, whose last line nam
   fs.writeFileSync(path.join(home, 'config.yaml'), 'plugins: [./later.mjs]\n')
   const running = await startHub(home)
   await end(running, 'SIGUSR2')
-  expect(running.output()).toMatch(/an uncaught exception ends the hub.*\.\/later\.mjs/)
+  expect(running.output()).toMatch(/uncaught exception; exiting.*\.\/later\.mjs/)
 })

@@ -1,15 +1,23 @@
-/** `turnbell run` with a client that only writes down how it was started, and `turnbell hook`. */
+/** Tests `turnbell run` with a fake client that records its start, and `turnbell hook`. */
 import { spawnSync } from 'node:child_process'
 import fs from 'node:fs'
 import path from 'node:path'
 import { afterEach, describe, expect, test } from 'vitest'
-import { LIMITS } from '../../src/contracts/limits.ts'
-import { resolveHome } from '../../src/system/home.ts'
-import { runningHub } from '../../src/system/hub-address.ts'
-import { processAlive, readPidFile } from '../../src/system/processes.ts'
+import { LIMITS } from '../../src/contracts/limits/limits.ts'
+import { resolveHome } from '../../src/system/config/home.ts'
+import { runningHub } from '../../src/system/config/hub-discovery.ts'
+import { processAlive, readPidFile } from '../../src/system/process/process-info.ts'
 import { eventually } from '../support/eventually.ts'
-import { hubHttp } from '../support/hub-http.ts'
-import { BIN, cleanEnvironment, end, start, startHub, temporaryHome, turnbell } from '../support/processes.ts'
+import { hubHttp } from '../support/worlds/hub-http.ts'
+import {
+  BIN,
+  cleanEnvironment,
+  end,
+  start,
+  startHub,
+  temporaryHome,
+  turnbell,
+} from '../support/processes/processes.ts'
 
 const closers: (() => Promise<unknown>)[] = []
 afterEach(async () => {
@@ -22,7 +30,7 @@ interface Started {
   cwd: string
 }
 
-/** A home whose Claude Code is a script that writes down its start, and then does as it is told. */
+/** A home whose Claude Code is a script that records its start and then runs `then`. */
 function homeWithClient(then = 'process.exit(0)') {
   const home = temporaryHome()
   const note = path.join(home, 'started.json')
@@ -48,7 +56,7 @@ ${then}
   return { home, started: () => JSON.parse(fs.readFileSync(note, 'utf8')) as Started, note }
 }
 
-/** What `run` started in the background, by the pid files of its own home. */
+/** Stops the background processes of `run`, by the pid files of its home. */
 async function stopEverything(home: string): Promise<void> {
   const daemon = readPidFile(path.join(home, 'run/local/ada/daemon.pid'))
   for (const pid of [daemon, runningHub(resolveHome({}, home))?.pid ?? null]) {
@@ -62,7 +70,7 @@ const run = (home: string, args: string[] = [], env: Record<string, string> = {}
   turnbell(['run', '--home', home, '--persona', 'ada', ...args], { env })
 
 describe('turnbell run', () => {
-  test('starts what is missing, says so, and hands everything over by arguments and environment', async () => {
+  test('run starts the missing processes and wires the client by arguments and environment', async () => {
     const { home, started } = homeWithClient('process.exit(7)')
     const first = await run(home, ['--', '--continue-somehow', 'a prompt'])
     expect(first.code, first.stderr).toBe(7)
@@ -102,14 +110,14 @@ describe('turnbell run', () => {
     const outside = await turnbell(['run', '--home', home, '--persona', 'ada'], { cwd: home })
     expect(outside).toMatchObject({
       code: 0,
-      stderr: expect.stringContaining(`belongs to ${project}`) as string,
+      stderr: expect.stringContaining(project) as string,
     })
     const inside = await turnbell(['run', '--home', home, '--persona', 'ada'], { cwd: project })
     expect(inside).toMatchObject({ code: 0, stderr: '' })
   })
 
   test.each([[['--resume', 'some-id']], [['-c']], [['--session-id=11111111-1111-4111-8111-111111111111']]])(
-    'leaves the session to the arguments %j',
+    'run leaves the choice of the session to the arguments %j',
     async (own) => {
       const { home, started } = homeWithClient()
       expect((await run(home, ['--', ...own, '--name', 'mine'])).code).toBe(0)
@@ -117,7 +125,7 @@ describe('turnbell run', () => {
     },
   )
 
-  test('a session inside a session is not taken for its child', async () => {
+  test('a session inside a session does not count as its child', async () => {
     const { home, started } = homeWithClient()
     const outer = {
       CLAUDECODE: '1',
@@ -131,13 +139,13 @@ describe('turnbell run', () => {
     expect(env['ANTHROPIC_BASE_URL']).toBe('http://127.0.0.1:1')
   })
 
-  test("a person's own settings of the client stay", async () => {
+  test("run keeps the user's own settings of the client", async () => {
     const { home, started } = homeWithClient()
     await run(home, [], { CLAUDE_CODE_MAX_OUTPUT_TOKENS: '9' })
     expect(started().env['CLAUDE_CODE_MAX_OUTPUT_TOKENS']).toBe('9')
   })
 
-  test('passes on what ends it, and the way the client went', async () => {
+  test('run forwards os signals and exits like the client', async () => {
     const { home, note } = homeWithClient('setInterval(() => {}, 1e6)')
     const running = start(['run', '--home', home, '--persona', 'ada'])
     await eventually('the client runs', () => fs.existsSync(note))
@@ -145,7 +153,7 @@ describe('turnbell run', () => {
     expect(await running.exited).toBe(128 + 15)
   })
 
-  test('a client that is not there is exit 1 with the place to name it', async () => {
+  test('run with a missing client exits 1 with the setting for its path', async () => {
     const { home } = homeWithClient()
     fs.writeFileSync(
       path.join(home, 'config.yaml'),
@@ -157,7 +165,7 @@ describe('turnbell run', () => {
     expect(runningHub(resolveHome({}, home))).toBeNull()
   })
 
-  test('a persona that is reached elsewhere is a usage error', async () => {
+  test('run of a persona with another surface is a usage error', async () => {
     const { home } = homeWithClient()
     fs.writeFileSync(
       path.join(home, 'config.yaml'),
@@ -166,7 +174,7 @@ describe('turnbell run', () => {
     expect((await run(home)).code).toBe(64)
   })
 
-  test('a wrapped persona is refused, and nothing of the client starts', async () => {
+  test('run refuses a wrapped persona and does not start the client', async () => {
     const { home, note } = homeWithClient()
     const hub = await startHub(home)
     closers.push(() => end(hub, 'SIGTERM'))
@@ -185,13 +193,13 @@ describe('turnbell hook', () => {
     })
   const spool = (home: string) => path.join(home, 'spool', 'hooks.jsonl')
 
-  test('tells the hub what happened', async () => {
+  test('a hook reports its event to the hub', async () => {
     const home = temporaryHome()
     const hub = await startHub(home)
     closers.push(() => end(hub, 'SIGTERM'))
     const { code, stdout } = await hook(home, JSON.stringify({ session_id: 's1', tool_name: 'Bash' }))
     expect({ code, answer: JSON.parse(stdout) as unknown }).toEqual({ code: 0, answer: {} })
-    // By the spool where the hub is slow.
+    // Through the spool if the hub is slow.
     const told = await eventually('the hub is told', async () => {
       const { events } = await hubHttp(home).get<{ events: { type: string; data: object }[] }>('/events')
       const hooks = events.filter(({ type }) => type === 'hook')
@@ -202,8 +210,7 @@ describe('turnbell hook', () => {
     ])
   })
 
-  // The second event goes the long way.
-  test.each(['PostToolUse', 'PreCompact'])('keeps %s for a hub that stands still', async (event) => {
+  test.each(['PostToolUse', 'PreCompact'])('a hook spools %s for a suspended hub', async (event) => {
     const home = temporaryHome()
     const hub = await startHub(home)
     closers.push(() => end(hub))
@@ -214,7 +221,7 @@ describe('turnbell hook', () => {
     hub.child.kill('SIGCONT')
   })
 
-  test('keeps one line for a hub that is away', async () => {
+  test('a hook spools one line without a hub', async () => {
     const home = temporaryHome()
     for (const tool_name of ['Bash', 'Read']) {
       expect(await hook(home, JSON.stringify({ tool_name }))).toMatchObject({ code: 0, stdout: '{}\n' })
@@ -239,17 +246,17 @@ describe('turnbell hook', () => {
     ['a list', '[1]', 'ada'],
     ['no persona', '{}', null],
     ['a persona that cannot be', '{}', 'No Such Name'],
-  ])('ends with 0 for %s', async (_, input, persona) => {
+  ])('a hook exits 0 for %s', async (_, input, persona) => {
     expect(await hook(temporaryHome(), input, persona)).toMatchObject({ code: 0, stdout: '{}\n' })
   })
 
-  test('ends with 0 where the configuration is broken', async () => {
+  test('a hook exits 0 with an invalid configuration', async () => {
     const home = temporaryHome()
     fs.writeFileSync(path.join(home, 'config.yaml'), 'nonsense: [')
     expect(await hook(home, '{}')).toMatchObject({ code: 0, stdout: '{}\n' })
   })
 
-  test('is an empty status line where no daemon runs, or the configuration is broken', async () => {
+  test('the status line is empty without a daemon and with an invalid configuration', async () => {
     const home = temporaryHome()
     const nothing = { code: 0, stdout: '', stderr: '' }
     expect(await hook(home, '{}', 'ada', 'statusline')).toMatchObject(nothing)
@@ -257,7 +264,7 @@ describe('turnbell hook', () => {
     expect(await hook(home, '{}', 'ada', 'statusline')).toMatchObject(nothing)
   })
 
-  /** As a shell starts it, which gives it whatever streams one likes. */
+  /** Starts the hook in a shell, which redirects its streams. */
   const hookIn = (home: string, redirection: string, env: Record<string, string> = {}) =>
     spawnSync('/bin/sh', ['-c', `"$NODE" "$BIN" hook Stop --home "$HERE" ${redirection}`], {
       env: cleanEnvironment({ TURNBELL_PERSONA: 'ada', NODE: process.execPath, BIN, HERE: home, ...env }),
@@ -269,7 +276,7 @@ describe('turnbell hook', () => {
     ['is nothing', '</dev/null'],
     ['is a file', '<"$PAYLOAD"'],
     ['is a named pipe that stays open', '<>"$FIFO"'],
-  ])('ends with 0 where stdin %s', (_, redirection) => {
+  ])('a hook exits 0 if stdin %s', (_, redirection) => {
     const home = temporaryHome()
     const files = { PAYLOAD: path.join(home, 'payload.json'), FIFO: path.join(home, 'fifo') }
     fs.writeFileSync(files.PAYLOAD, '{"session_id":"s"}')
@@ -279,15 +286,15 @@ describe('turnbell hook', () => {
 
   test.each([
     ['is closed', '>&-'],
-    ['has nobody who reads', '| true'],
+    ['has no reader', '| true'],
     ['is full', '>/dev/full'],
-  ])('ends with 0 where stdout %s, and has told', (_, redirection) => {
+  ])('a hook exits 0 if stdout %s and its event is reported', (_, redirection) => {
     const home = temporaryHome()
     expect(hookIn(home, `</dev/null ${redirection}`)).toMatchObject({ status: 0, stdout: '', stderr: '' })
     expect(fs.existsSync(spool(home))).toBe(true)
   })
 
-  test('leaves what is too long to be told, and ends with 0', async () => {
+  test('a hook drops a payload over the limit and exits 0', async () => {
     const home = temporaryHome()
     const input = JSON.stringify({ text: 'x'.repeat(LIMITS.body_bytes_max) })
     expect(await hook(home, input)).toMatchObject({ code: 0, stdout: '{}\n' })
@@ -297,13 +304,13 @@ describe('turnbell hook', () => {
     expect(fs.statSync(spool(home)).size).toBeGreaterThan(shorter.length)
   })
 
-  test('is found under the name that the command had, too', () => {
+  test('a hook works under the former name of the command', () => {
     const home = temporaryHome()
     const bin = path.join(path.dirname(BIN), 'turnbell.js')
     expect(hookIn(home, '</dev/null', { BIN: bin })).toMatchObject({ status: 0, stdout: '{}\n' })
   })
 
-  test('ends with 0 although its stdin never does', async () => {
+  test('a hook exits 0 although its stdin never ends', async () => {
     const running = start(['hook', 'Stop', '--home', temporaryHome()], { TURNBELL_PERSONA: 'ada' })
     expect(await running.exited).toBe(0)
     expect(running.output()).toBe('{}\n')

@@ -1,13 +1,19 @@
-/** The service templates, judged by the tools that will read them, and by running what they say. */
+/** Checks the service templates with the tools that read them, and by running their commands. */
 import { spawn, spawnSync } from 'node:child_process'
 import fs from 'node:fs'
 import path from 'node:path'
 import { afterEach, describe, expect, test } from 'vitest'
-import { personaPaths, resolveHome } from '../../src/system/home.ts'
-import { processAlive } from '../../src/system/processes.ts'
-import { pathOf } from '../support/debian.mjs'
+import { personaPaths, resolveHome } from '../../src/system/config/home.ts'
+import { processAlive } from '../../src/system/process/process-info.ts'
+import { pathOf } from '../support/command/debian.mjs'
 import { eventually } from '../support/eventually.ts'
-import { cleanEnvironment, startDaemon, startHub, temporaryHome, turnbell } from '../support/processes.ts'
+import {
+  cleanEnvironment,
+  startDaemon,
+  startHub,
+  temporaryHome,
+  turnbell,
+} from '../support/processes/processes.ts'
 
 const homes: string[] = []
 const pids = new Set<number>()
@@ -17,7 +23,7 @@ afterEach(() => {
   for (const home of homes.splice(0)) fs.rmSync(home, { recursive: true, force: true })
 })
 
-/** A home with a blank and a per cent sign in its name: units are full of words that mean something. */
+/** A home with a space and a percent sign in its name, which have a meaning in unit files. */
 function awkwardHome(): string {
   return plainHome('my 5%')
 }
@@ -39,30 +45,33 @@ async function unitText(home: string, ...which: string[]): Promise<string> {
 }
 
 describe('systemd units', () => {
-  test.skipIf(pathOf('systemd-analyze') === null)('give systemd-analyze verify nothing to say', async () => {
-    const home = awkwardHome()
-    const directory = path.join(home, 'units')
-    fs.mkdirSync(directory)
-    fs.writeFileSync(path.join(directory, 'turnbell-hub.service'), await unitText(home, '--hub'))
-    fs.writeFileSync(
-      path.join(directory, 'turnbell-daemon@.service'),
-      await unitText(home, '--persona', 'ada'),
-    )
-    for (const name of [
-      'turnbell-hub.service',
-      'turnbell-daemon@ada.service',
-      'turnbell-daemon@a-b.c.service',
-    ]) {
-      const verified = spawnSync('systemd-analyze', ['verify', `./${name}`], {
-        cwd: directory,
-        encoding: 'utf8',
-      })
-      expect(verified.stderr, name).toBe('')
-      expect(verified.status, name).toBe(0)
-    }
-  })
+  test.skipIf(pathOf('systemd-analyze') === null)(
+    'the systemd units pass systemd-analyze verify',
+    async () => {
+      const home = awkwardHome()
+      const directory = path.join(home, 'units')
+      fs.mkdirSync(directory)
+      fs.writeFileSync(path.join(directory, 'turnbell-hub.service'), await unitText(home, '--hub'))
+      fs.writeFileSync(
+        path.join(directory, 'turnbell-daemon@.service'),
+        await unitText(home, '--persona', 'ada'),
+      )
+      for (const name of [
+        'turnbell-hub.service',
+        'turnbell-daemon@ada.service',
+        'turnbell-daemon@a-b.c.service',
+      ]) {
+        const verified = spawnSync('systemd-analyze', ['verify', `./${name}`], {
+          cwd: directory,
+          encoding: 'utf8',
+        })
+        expect(verified.stderr, name).toBe('')
+        expect(verified.status, name).toBe(0)
+      }
+    },
+  )
 
-  test('their ExecStart lines start a working hub and a working daemon', async () => {
+  test('the ExecStart lines start a working hub and a working daemon', async () => {
     const home = awkwardHome()
     const hub = run(execStart(await unitText(home, '--hub'), ''))
     await eventually('the hub is ready', () => /^turnbell hub ready (\S+)$/m.exec(hub.output()))
@@ -80,7 +89,7 @@ describe('systemd units', () => {
 })
 
 describe('LaunchAgents', () => {
-  test.skipIf(pathOf('plistutil') === null)('are property lists that plistutil reads', async () => {
+  test.skipIf(pathOf('plistutil') === null)('the LaunchAgents are valid for plistutil', async () => {
     const home = awkwardHome()
     for (const which of [['--hub'], ['--persona', 'ada']]) {
       const text = await onMac(home, ...which)
@@ -93,7 +102,7 @@ describe('LaunchAgents', () => {
 })
 
 describe('uninstall', () => {
-  test('of a running persona leaves no unit, socket or pid file', async () => {
+  test('service uninstall of a running persona leaves no unit, socket or pid file', async () => {
     const home = plainHome()
     const bin = path.join(home, 'bin')
     fs.mkdirSync(bin)
@@ -125,7 +134,7 @@ describe('uninstall', () => {
     }
     expect(fs.readFileSync(calls, 'utf8')).toContain('--user disable --now turnbell-daemon@ada.service')
 
-    // A hub that was started by hand is its owner's: only an installed one is stopped.
+    // A manually started hub belongs to its user: only an installed one is stopped.
     const ofNone = await turnbell(['service', 'uninstall', '--home', home, '--hub', '--json'], { env })
     expect(ofNone.json()).toMatchObject({
       was_installed: false,
@@ -141,8 +150,8 @@ describe('uninstall', () => {
     expect(fs.existsSync(path.join(home, 'hub/hub.pid'))).toBe(false)
   })
 
-  // As after `systemctl --user disable` without --now.
-  test('of a hub that the manager runs, though it is not enabled, stops it and says so', async () => {
+  // The state after `systemctl --user disable` without --now.
+  test('service uninstall stops a disabled hub that the manager runs', async () => {
     const home = plainHome()
     const bin = path.join(home, 'bin')
     fs.mkdirSync(bin)
@@ -177,7 +186,7 @@ function run(words: string[]) {
   return { child, exited, output: () => output }
 }
 
-/** The words of the unit's ExecStart line, as systemd.service(5) reads them for one instance. */
+/** Returns the words of the unit's ExecStart line, parsed like systemd.service(5) for one instance. */
 function execStart(unit: string, instance: string): string[] {
   const line = /^ExecStart=(.*)$/m.exec(unit)?.[1] ?? ''
   const words = line.match(/"(?:\\.|[^"])*"|\S+/g) ?? []
@@ -190,7 +199,7 @@ function execStart(unit: string, instance: string): string[] {
   )
 }
 
-/** What a Mac would print: the platform is asked of Node, so Node is told another one. */
+/** Returns the output on macOS, by replacing Node's platform. */
 async function onMac(home: string, ...which: string[]): Promise<string> {
   const preload = path.join(home, 'mac.cjs')
   fs.writeFileSync(preload, "Object.defineProperty(process, 'platform', { value: 'darwin' })\n")

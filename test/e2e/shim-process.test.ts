@@ -1,17 +1,17 @@
-/** A supervised shim as a process of its own, without its daemon: what goes with it when it is told to end. */
+/** Tests a supervised shim as a separate process without its daemon: which processes end with it. */
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
 import fs from 'node:fs'
 import net from 'node:net'
 import path from 'node:path'
 import { expect, onTestFinished, test } from 'vitest'
-import { noteProcess } from '../../src/system/process-note.ts'
-import { BIN, cleanEnvironment, temporaryHome } from '../support/processes.ts'
+import { writePidFile } from '../../src/system/process/pid-file.ts'
+import { BIN, cleanEnvironment, temporaryHome } from '../support/processes/processes.ts'
 
 const SHIM = path.join(path.dirname(BIN), 'adapters/codex/shim.js')
 
 test.each(['SIGTERM', 'SIGINT', 'SIGHUP'] as const)(
-  'on %s the app-server that it keeps is asked to end as well',
+  'on %s a shim stops its app-server too',
   async (os_signal) => {
     const home = temporaryHome()
     onTestFinished(() => fs.rmSync(home, { recursive: true, force: true }))
@@ -21,10 +21,10 @@ test.each(['SIGTERM', 'SIGINT', 'SIGHUP'] as const)(
     fs.writeFileSync(path.join(home, 'bin/codex'), '#!/bin/sh\nexec sleep 1000\n', { mode: 0o755 })
     const server = spawn('sleep', ['1000'])
     onTestFinished(() => void server.kill('SIGKILL'))
-    noteProcess(path.join(run_dir, 'codex.pid'), server.pid as number)
+    writePidFile(path.join(run_dir, 'codex.pid'), server.pid as number)
     const server_ended = once(server, 'exit')
 
-    // Its daemon, as far as the shim speaks to it: by then it takes signals.
+    // A fake daemon for the shim; after the first message the shim handles termination signals.
     const daemon = net.createServer((socket) => socket.once('data', () => daemon.emit('spoken to')))
     onTestFinished(() => void daemon.close())
     await new Promise<void>((resolve) => daemon.listen(path.join(run_dir, 'surface.sock'), resolve))

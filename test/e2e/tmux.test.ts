@@ -1,22 +1,22 @@
 /**
- * A real tmux with programs in it that are no client of ours: whatever they show, nothing is typed. And what
- * the pane's conditions are worth, with a program that writes down every byte that it gets.
+ * A real tmux with unsupported programs in it: turnbell types nothing, whatever they show. A recording program also
+ * checks the conditions of the pane.
  */
 import { execFileSync } from 'node:child_process'
 import fs from 'node:fs'
 import path from 'node:path'
 import { afterEach, beforeAll, describe, expect, test } from 'vitest'
-import { PaneGone, tmuxPane, type Ask, type Pane } from '../../adapters/tmux/pane.ts'
+import { PaneGoneError, tmuxPane, type RunCommand, type Pane } from '../../adapters/tmux/pane.ts'
 import { tmuxSurface } from '../../adapters/tmux/tmux-surface.ts'
 import type { TmuxSettings } from '../../src/contracts/config.ts'
 import { silentLog } from '../../src/ports/log.ts'
-import { askProgram } from '../../src/system/ask-program.ts'
+import { runCommand } from '../../src/system/process/run-command.ts'
 import { systemClock } from '../../src/system/clock.ts'
 import { doorbell } from '../support/doorbells.ts'
 import { eventually } from '../support/eventually.ts'
-import { cleanEnvironment } from '../support/processes.ts'
+import { cleanEnvironment } from '../support/processes/processes.ts'
 import { temporaryDirectory } from '../support/temporary-directory.ts'
-import { drawnScreen } from '../support/tmux-screens.ts'
+import { drawnScreen } from '../support/clients/tmux-screens.ts'
 
 const BELL = '[turnbell] 1 signal waits (from bob: x). Call signals_pending once. (bell 0a1b2c3d)'
 const OTHER_BELL = '[turnbell] 1 signal waits (from eve: y). Call signals_pending once. (bell 4e5f6071)'
@@ -31,9 +31,9 @@ beforeAll(() => {
 })
 afterEach(() => closers.splice(0).forEach((close) => close()))
 
-const ask: Ask = (program, args) => askProgram(program, args, 10_000)
+const ask: RunCommand = (program, args) => runCommand(program, args, 10_000)
 
-/** A server of its own with one pane, 160 columns wide. */
+/** Opens a separate server with one pane, 160 columns wide. */
 function openPane(argv: readonly string[], settings: Partial<TmuxSettings> = {}) {
   const directory = temporaryDirectory()
   const socket = path.join(directory, 's')
@@ -47,7 +47,7 @@ function openPane(argv: readonly string[], settings: Partial<TmuxSettings> = {})
     try {
       tmux('kill-server')
     } catch {
-      // It went with its last program.
+      // The server ended with its last program.
     }
   })
   const pane = tmuxPane({ pane: 'work:0.0', socket, ...settings }, ask)
@@ -56,12 +56,12 @@ function openPane(argv: readonly string[], settings: Partial<TmuxSettings> = {})
   return { directory, tmux, pane, shows, socket, start }
 }
 
-/** Draws a screen, and writes down every byte that it is given. */
+/** Draws a screen and records every received byte. */
 function drawingProgram(directory: string, client: 'claude-code' | 'codex', screen: string) {
   const { lines, cursor_x, cursor_y } = drawnScreen(client, screen)
   const drawn = `\u001b[2J\u001b[H${lines.join('\r\n')}\u001b[${cursor_y + 1};${cursor_x + 1}H`
   const got = path.join(directory, 'got')
-  // Named like the client, so that it is taken for it.
+  // Named like the client, so that it is detected as one.
   const program = path.join(directory, 'codex.js')
   fs.writeFileSync(got, '')
   fs.writeFileSync(
@@ -91,7 +91,7 @@ describe('a pane with another program', () => {
     ],
     ['a pager', ['sh', '-c', 'seq 200 | more'], /--More--/],
     ['a program that shows a prompt like ours', ['sh', '-c', 'printf "❯ "; cat'], /❯/],
-  ])('is left alone: %s', async (_, argv, ready) => {
+  ])('a pane with another program gets no input: %s', async (_, argv, ready) => {
     const { pane, tmux, shows } = openPane(argv)
     await shows(ready)
     const before = tmux('capture-pane', '-p', '-t', 'work:0.0')
@@ -102,14 +102,14 @@ describe('a pane with another program', () => {
     expect(tmux('list-buffers')).toBe('')
   })
 
-  test('is left alone though it is said to be a client, where a shell holds it', async () => {
+  test('a pane with a shell gets no input although a client is configured', async () => {
     const { pane, shows } = openPane(['bash', '--norc'], { client: 'codex' })
     await shows(/[$#]\s*$/m)
     expect((await ring(pane)).answer.proof).toBe('unavailable')
   })
 
   test.each(['permission', 'model-list', 'draft', 'thinking', 'answering'])(
-    'gets no key while it shows %s as Codex does',
+    'a pane gets no key while it shows %s as Codex does',
     async (screen) => {
       const directory = temporaryDirectory()
       const program = drawingProgram(directory, 'codex', screen)
@@ -124,54 +124,54 @@ describe('a pane with another program', () => {
 })
 
 describe('a pane that is gone', () => {
-  test('is unavailable', async () => {
+  test('a missing pane is unavailable', async () => {
     const { pane, tmux } = openPane(['sleep', '100'])
     tmux('kill-server')
-    await expect(pane.look()).rejects.toThrow(PaneGone)
+    await expect(pane.look()).rejects.toThrow(PaneGoneError)
     expect((await ring(pane)).answer.proof).toBe('unavailable')
   })
 
-  test('is told from one of another name', async () => {
+  test('a missing pane is not replaced by one of another name', async () => {
     const { pane } = openPane(['sleep', '100'], { pane: 'work:7.3' })
-    await expect(pane.look()).rejects.toThrow(PaneGone)
+    await expect(pane.look()).rejects.toThrow(PaneGoneError)
   })
 })
 
-// Another agent's, since tmux moved it up.
-describe('a pane beside one that closes', () => {
-  test('is not taken for it, until somebody says so', async () => {
+// tmux moved the pane of another agent to this position.
+describe('a pane next to a closed one', () => {
+  test('a closed pane is not replaced by its neighbour until it is configured', async () => {
     const { pane, tmux } = openPane(['sleep', '100'])
     tmux('split-window', '-d', '-t', 'work:0.0', 'sleep', '100')
     expect((await pane.look()).pane_id).toBe('%0')
     tmux('kill-pane', '-t', '%0')
     const look = pane.look()
-    await expect(look).rejects.toThrow(PaneGone)
-    await expect(look).rejects.toThrow(/%0, which was work:0\.0, is gone.*turnbell resume/)
+    await expect(look).rejects.toThrow(PaneGoneError)
+    await expect(look).rejects.toThrow(/%0, bound as work:0\.0, no longer exists.*turnbell resume/)
     pane.forget()
     expect((await pane.look()).pane_id).toBe('%1')
   })
 
-  test('is not taken for it where the two change places', async () => {
+  test('a closed pane is not replaced by one that was swapped with it', async () => {
     const { pane, tmux } = openPane(['sleep', '100'])
     tmux('split-window', '-d', '-t', 'work:0.0', 'sleep', '100')
     expect((await pane.look()).pane_id).toBe('%0')
     tmux('swap-pane', '-d', '-s', '%0', '-t', '%1')
     const look = await pane.look()
     expect(look.pane_id).toBe('%0')
-    await expect(pane.client(look)).rejects.toThrow(PaneGone)
+    await expect(pane.client(look)).rejects.toThrow(PaneGoneError)
   })
 
-  test('is not taken for one of a shorter name', async () => {
+  test('a pane is not confused with one of a shorter name', async () => {
     const { pane, tmux } = openPane(['sleep', '100'], { pane: 'shop:0.0' })
     tmux('rename-session', '-t', 'work', 'shop-bob')
-    await expect(pane.look()).rejects.toThrow(PaneGone)
+    await expect(pane.look()).rejects.toThrow(PaneGoneError)
     tmux('rename-session', '-t', 'shop-bob', 'shop')
     expect((await pane.look()).pane_id).toBe('%0')
   })
 })
 
-// tmux counts its panes from nought again, and what has the number now may be another agent's.
-describe('a tmux server that was started anew', () => {
+// tmux numbers its panes from zero again, so the number may belong to another agent.
+describe('a restarted tmux server', () => {
   const again = async (pane: string) => {
     const world = openPane(['sleep', '100'], { pane })
     expect((await world.pane.look()).pane_id).toBe('%0')
@@ -179,28 +179,28 @@ describe('a tmux server that was started anew', () => {
     await eventually('it is gone', () =>
       world.pane.look().then(
         () => false,
-        (error: unknown) => error instanceof PaneGone,
+        (error: unknown) => error instanceof PaneGoneError,
       ),
     )
     world.start()
     return world
   }
 
-  test('has no pane of a number from before, and it is said what to do', async () => {
+  test('a pane number from before a restart is refused with the next step', async () => {
     const { pane } = await again('%0')
     const look = pane.look()
-    await expect(look).rejects.toThrow(PaneGone)
+    await expect(look).rejects.toThrow(PaneGoneError)
     await expect(look).rejects.toThrow(/%0 may be another pane now.*personas\.NAME\.tmux.*restart/)
     expect((await ring(pane)).answer.proof).toBe('unavailable')
   })
 
-  test('has the pane of a name, which stays what it was', async () => {
+  test('a pane name is valid after a restart', async () => {
     const { pane } = await again('work:0.0')
     expect((await pane.look()).pane_id).toBe('%0')
   })
 })
 
-describe('a pane is typed into only as it was seen', () => {
+describe('input to a pane', () => {
   async function open() {
     const program = drawingProgram(temporaryDirectory(), 'codex', 'idle')
     const world = openPane(program.argv)
@@ -209,15 +209,15 @@ describe('a pane is typed into only as it was seen', () => {
     return { ...world, ...program, seen }
   }
 
-  test('pastes in brackets, once, and leaves no buffer behind', async () => {
+  test('the doorbell is pasted once in brackets and leaves no buffer', async () => {
     const { pane, seen, got, tmux } = await open()
     expect(await pane.paste(BELL, seen)).toBe(true)
     await eventually('it arrived', () => got() === `\u001b[200~${BELL}\u001b[201~`)
     expect(tmux('list-buffers')).toBe('')
   })
 
-  // Two personas, each with a shim of its own: whatever one does, the other rings right after it.
-  test('pastes its own text while another pane of the same server is rung', async () => {
+  // Two personas, each with a separate shim; the other rings right after each operation.
+  test('the doorbell of a pane is pasted while another pane of the same server is rung', async () => {
     const { seen, got, tmux, socket } = await open()
     const other = drawingProgram(temporaryDirectory(), 'codex', 'idle')
     tmux('new-window', '-d', '-t', 'work:1', ...other.argv)
@@ -239,7 +239,7 @@ describe('a pane is typed into only as it was seen', () => {
     expect(tmux('list-buffers')).toBe('')
   })
 
-  test('presses Enter once where the mark is on the screen', async () => {
+  test('Enter is pressed once if the mark is on the screen', async () => {
     const { pane, seen, got } = await open()
     expect(await pane.enter(seen, '0a1b2c3d')).toBe(false)
     expect(await pane.enter(seen, 'Codex')).toBe(true)
@@ -254,7 +254,7 @@ describe('a pane is typed into only as it was seen', () => {
     ],
     ['the pane takes no input', (tmux) => tmux('select-pane', '-d', '-t', 'work:0.0')],
     ['another program runs in it', (tmux) => tmux('respawn-pane', '-k', '-t', 'work:0.0', 'cat')],
-  ])('types nothing once %s', async (_, change) => {
+  ])('nothing is typed once %s', async (_, change) => {
     const { pane, seen, got, tmux } = await open()
     change(tmux)
     expect(await pane.paste(BELL, seen)).toBe(false)
@@ -264,7 +264,7 @@ describe('a pane is typed into only as it was seen', () => {
     expect(tmux('list-buffers')).toBe('')
   })
 
-  test('types nothing once the cursor stands elsewhere', async () => {
+  test('nothing is typed once the cursor was moved', async () => {
     const { pane, seen, got } = await open()
     for (const change of [{ cursor_x: seen.cursor_x + 1 }, { cursor_y: seen.cursor_y - 1 }]) {
       expect(await pane.paste(BELL, { ...seen, ...change })).toBe(false)

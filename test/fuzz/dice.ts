@@ -1,6 +1,6 @@
 import type { Random } from '../../src/ports/random.ts'
 
-/** What mutations ask of chance. */
+/** The random choices of mutations. */
 export class Dice {
   private readonly random: Random
 
@@ -8,12 +8,12 @@ export class Dice {
     this.random = random
   }
 
-  /** From 0 to `below`, which is left out. */
+  /** Returns a number from 0 to `below`, exclusive. */
   under(below: number): number {
     return Math.floor(this.random.next() * below)
   }
 
-  /** Once in so many times. */
+  /** Returns true with probability 1 / `times`. */
   once(times: number): boolean {
     return this.under(times) === 0
   }
@@ -22,7 +22,7 @@ export class Dice {
     return list[this.under(list.length)] as T
   }
 
-  /** Small ones far more often than large ones. */
+  /** Returns a number below `below`; small ones are far more likely. */
   small(below: number): number {
     return Math.floor((below + 1) ** this.random.next()) - 1
   }

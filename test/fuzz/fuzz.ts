@@ -1,9 +1,9 @@
 /**
- * The loop: an input that is kept is changed a little and tried; where that shows something new, it is kept too, and
- * changed further. As AFL and libFuzzer do it (https://llvm.org/docs/LibFuzzer.html), with one seed for all its chance.
+ * The fuzzing loop: mutates a kept input and tries it. If the result shows new behaviour, it is kept as well. Works
+ * like AFL and libFuzzer (https://llvm.org/docs/LibFuzzer.html), with one seed for all random choices.
  */
-import { seededRandom } from '../support/fake-clock.ts'
-import type { Coverage } from './coverage.ts'
+import { seededRandom } from '../support/fakes/fake-clock.ts'
+import type { Coverage } from './coverage/coverage.ts'
 import { Dice } from './dice.ts'
 import { minimise } from './minimise.ts'
 import { mutate, type Material } from './mutate.ts'
@@ -11,27 +11,27 @@ import { pollution } from './pollution.ts'
 import { Broken, type Opened, type Target } from './target.ts'
 
 export interface Settings {
-  /** All together, and how many of them at least are no seeds. */
+  /** Number of inputs, and the minimum number that are not seeds. */
   inputs: number
   changed_min: number
   seed: number
-  /** Told before each input. Answers false where time is over. */
+  /** Called before each input. Returns false when the time is over. */
   goOn(): boolean
-  /** For whoever watches from outside: this is tried now. */
+  /** Called with each input before it is tried, for the monitor outside. */
   trying(input: Buffer): void
-  /** Told at once: what follows may end the process. */
+  /** Called immediately, because the next input may end the process. */
   found(crash: Crash): void
-  /** Kept for good: each once made a target break. */
+  /** Permanent inputs: each once made a target fail. */
   regressions: readonly Buffer[]
-  /** An empty directory for each world. */
+  /** Returns an empty directory for each world. */
   directory(): string
 }
 
 export interface Crash {
-  /** The smallest input found that fails so. */
+  /** The smallest known input with this failure. */
   input: Buffer
   error: unknown
-  /** It fails in a world of its own, without the inputs before it. */
+  /** Whether it fails in a fresh world, without the earlier inputs. */
   alone: boolean
 }
 
@@ -39,15 +39,15 @@ export interface Outcome {
   inputs: number
   ways: number
   corpus: number
-  /** Of different places, each of which was told. */
+  /** Number of distinct reported failures. */
   crashes: number
 }
 
-/** Beyond these a target is broken, and more of the same helps nobody. */
+/** After this number of failures a target is abandoned, because more of them add no information. */
 const CRASHES_MAX = 8
 const CORPUS_MAX = 4_000
-/** What was rejected without anybody waiting for it is told by Node only between two turns of its loop. */
-const TURN_EVERY = 64
+/** Node reports unhandled rejections only between two ticks of the event loop. */
+const TICK_EVERY = 64
 const BYTES_MAX = 16_384
 
 export async function fuzz(target: Target, coverage: Coverage, settings: Settings): Promise<Outcome> {
@@ -99,7 +99,7 @@ export async function fuzz(target: Target, coverage: Coverage, settings: Setting
   return { inputs, ways: coverage.ways, corpus: corpus.length, crashes: crashes.size }
 }
 
-/** The newest ones more often: what is behind them was looked at least. */
+/** Prefers newer inputs, because their neighbourhood is explored least. */
 function chosen(corpus: readonly Buffer[], dice: Dice): Buffer {
   const from = dice.once(2) ? Math.floor(corpus.length * 0.8) : 0
   return corpus[from + dice.under(corpus.length - from)] as Buffer
@@ -120,7 +120,7 @@ class World {
     this.random = random
   }
 
-  /** A fresh one; what the one before left behind is known, or nobody's. */
+  /** Opens a fresh world; pending failures of the previous one are reported or have no known input. */
   async open(): Promise<Opened> {
     await this.close()
     process.on('unhandledRejection', this.onLoose)
@@ -130,17 +130,20 @@ class World {
     return this.opened
   }
 
-  private turn(): Promise<void> {
-    return new Promise((turn) => setImmediate(turn))
+  private tick(): Promise<void> {
+    return new Promise((tick) => setImmediate(tick))
   }
 
-  /** Answers what was rejected since the last look or by closing, and by whom nobody knows; null where nothing was. */
+  /**
+   * Returns the unhandled rejections since the last check or caused by closing, whose input is unknown; null without
+   * any.
+   */
   async close(): Promise<Late | null> {
     const { opened } = this
     if (opened === null) return null
     this.opened = null
     await Promise.resolve(opened.close?.()).catch(this.onLoose)
-    await this.turn()
+    await this.tick()
     const late = this.loose.length === 0 ? null : { error: this.loose[0] }
     process.off('unhandledRejection', this.onLoose)
     process.off('uncaughtException', this.onLoose)
@@ -148,14 +151,14 @@ class World {
     return late
   }
 
-  /** Throws what the one before left behind. */
+  /** Throws pending failures of the previous world. */
   private async renew(): Promise<void> {
     const late = await this.close()
     await this.open()
     if (late !== null) throw late.error
   }
 
-  /** What nobody waits for is seen every so often, or at once. */
+  /** Unhandled rejections are checked every few inputs, or at once. */
   async attempt(input: Buffer, seen: 'now and then' | 'at once' = 'now and then'): Promise<Found> {
     this.settings.trying(input)
     const opened = this.opened ?? (await this.open())
@@ -163,7 +166,7 @@ class World {
       const answer = opened.attempt(input)
       const outcome = typeof answer === 'string' ? answer : await answer
       this.attempts += 1
-      if (seen === 'at once' || this.attempts % TURN_EVERY === 0) await this.turn()
+      if (seen === 'at once' || this.attempts % TICK_EVERY === 0) await this.tick()
       if (this.loose.length > 0) throw this.loose[0]
       const touched = pollution()
       if (touched !== null) throw new Broken(`${touched} was changed for all objects`)
@@ -184,7 +187,8 @@ async function examined(world: World, input: Buffer, error: unknown): Promise<Cr
     const found = await world.attempt(smaller, 'at once')
     return 'error' in found && keyOf(found.error) === key
   }
-  // A world costs far more than an input: a smaller one is tried in the same, and only the last again in its own.
+  // A world costs far more than an input, so smaller inputs are tried in the same world and only the last one again in
+  // a fresh one.
   await world.open()
   if (!(await fails(input))) return { input, error, alone: false }
   const smallest = await minimise(input, fails)
@@ -192,7 +196,7 @@ async function examined(world: World, input: Buffer, error: unknown): Promise<Cr
   return { input: (await fails(smallest)) ? smallest : input, error, alone: true }
 }
 
-/** Two failures of one place are one, whatever the input said. */
+/** Failures at the same source location count as one, whatever the input. */
 function keyOf(error: unknown): string {
   if (!(error instanceof Error)) return String(error).slice(0, 80)
   const at = error.stack

@@ -1,6 +1,6 @@
 /**
- * JSON as a tree that can hold what no value can: a name twice in one object, a number that is none any more once it is
- * read, half a surrogate pair.
+ * JSON as a tree that can represent more than values: duplicate names in one object, numbers that cannot be parsed to a
+ * number, and half of a surrogate pair.
  */
 export type Tree =
   | { kind: 'object'; members: [name: string, value: Tree][] }
@@ -9,7 +9,7 @@ export type Tree =
 
 const DEPTH_MAX = 60
 
-/** Null for what is no JSON, or is nested so deep that a tree of it would be no help. */
+/** Returns null for invalid JSON and for JSON that is nested too deeply. */
 export function treeOf(text: string): Tree | null {
   try {
     return planted(JSON.parse(text), 0)
@@ -40,7 +40,7 @@ export function written(tree: Tree): string {
   }
 }
 
-/** The tree itself and everything in it. */
+/** Returns the tree itself and all its descendants. */
 export function branches(tree: Tree): Tree[] {
   const all: Tree[] = []
   const walk = (one: Tree) => {
@@ -52,7 +52,7 @@ export function branches(tree: Tree): Tree[] {
   return all
 }
 
-/** Puts another tree in the place of this one. */
+/** Replaces this tree with another in place. */
 export function become(tree: Tree, other: Tree): void {
   for (const key of Object.keys(tree)) Reflect.deleteProperty(tree, key)
   Object.assign(tree, other)

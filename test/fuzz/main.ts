@@ -1,46 +1,46 @@
 /**
- * Runs in a thread of the crew, which watches it and gives it one target after the other. Says what it found in messages: a
- * line for each target, and each crash.
+ * Runs in a thread of the crew, which monitors it and assigns one target after another. Posts its results as messages:
+ * one for each target and each crash.
  */
 import fs from 'node:fs'
 import path from 'node:path'
 import { parentPort, workerData } from 'node:worker_threads'
-import { Coverage } from './coverage.ts'
+import { Coverage } from './coverage/coverage.ts'
 import { fuzz } from './fuzz.ts'
 import type { Target } from './target.ts'
 import { TARGETS } from './targets/all.ts'
 
 interface Settings {
   seed: number
-  /** Only these bytes, tried once. */
+  /** Tries only these bytes, once. */
   only: Uint8Array | null
-  /** An empty directory for all that worlds leave. */
+  /** An empty directory for the files of all worlds. */
   home: string
-  /** Where inputs are that once made a target break: a folder for each target. */
+  /** Folder of regression inputs: one subfolder for each target. */
   corpus: string
-  /** [how many inputs were begun, how long the one is that is tried now] */
+  /** [number of started inputs, length of the current input] */
   beats: Int32Array
-  /** The input that is tried now, as far as it fits. */
+  /** The current input, truncated to the buffer. */
   now: Uint8Array
 }
 
-/** Null where nothing is left to do. */
+/** Null when no target is left. */
 type Order = {
   name: string
-  /** Infinity for as many as fit. */
+  /** Infinity for no limit. */
   inputs: number
-  /** Infinity for as long as it takes. */
+  /** Infinity for no limit. */
   milliseconds: number
 } | null
 
 declare global {
-  /** What `instrument.mjs` puts into the bundle. */
+  /** Declared by the bundle that `instrument.mjs` makes. */
   var turnbellWays: Uint8Array
 }
 
 const settings = workerData as Settings
 
-/** However little is asked for, each target is tried with so many beside its seeds. */
+/** Minimum number of mutated inputs for each target, in addition to its seeds. */
 const CHANGED_MIN = 100
 
 export type Told =
@@ -53,10 +53,10 @@ export type Told =
       crashes: number
       took_ms: number
     }
-  /** All there are, told before the first. */
+  /** All targets, posted before the first one starts. */
   | { about: 'targets'; targets: Pick<Target, 'name' | 'promise' | 'share'>[] }
   | { about: 'crash'; input: Uint8Array; error: string; alone: boolean }
-  /** The fuzzer itself. */
+  /** An error of the fuzzer itself. */
   | { about: 'failed'; error: string }
 
 const tell = (told: Told) => parentPort?.postMessage(told)

@@ -1,6 +1,6 @@
 /**
- * Takes out of an input what its failure does not need: halves, quarters and so on down to bytes (A. Zeller and
- * R. Hildebrandt, "Simplifying and Isolating Failure-Inducing Input", 2002), as often as `tries` allows.
+ * Removes parts of an input that its failure does not need: halves, quarters and so on down to bytes (A. Zeller and R.
+ * Hildebrandt, "Simplifying and Isolating Failure-Inducing Input", 2002), within `tries` attempts.
  */
 export async function minimise(
   input: Buffer,

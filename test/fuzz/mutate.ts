@@ -1,14 +1,14 @@
 /**
- * Makes inputs of inputs: what AFL calls havoc and splice (bytes, blocks, numbers, words of a dictionary, another input's
- * part), and the same on the tree where a line is JSON, as grammar-aware fuzzers do (C. Aschermann et al., "NAUTILUS",
- * NDSS 2019): most of what is wrong with bytes is refused by JSON.parse, and nothing behind it is ever reached.
+ * Mutates inputs. Uses AFL's havoc and splice (bytes, blocks, numbers, dictionary words, parts of other inputs), and
+ * the same operations on the tree of a JSON line, like grammar-aware fuzzers (C. Aschermann et al., "NAUTILUS", NDSS
+ * 2019). Most byte mutations are rejected by JSON.parse and never reach the code after it.
  */
 import type { Dice } from './dice.ts'
 import { become, branches, treeOf, written, type Tree } from './json-tree.ts'
 
 export interface Material {
   dice: Dice
-  /** Any input that is kept. */
+  /** Returns any kept input. */
   another: () => Buffer
   words: readonly string[]
   bytes_max: number
@@ -62,7 +62,7 @@ function inLines(lines: string[], { dice, another }: Material): string[] {
   }
 }
 
-/** Values on the borders of what a number, a time, a name or a text may be. */
+/** Boundary values of numbers, times, names and texts. */
 const ODD = [
   ...['0', '-0', '-1', '1', '2', '0.5', '1e999', '-1e999', '1e-400', '255', '256', '65536', '1e21'],
   ...['2147483647', '2147483648', '4294967296', '9007199254740991', '9007199254740993', '-9007199254740993'],
@@ -166,7 +166,7 @@ function inTree(tree: Tree, material: Material): string {
         parent.items.splice(dice.under(parent.items.length + 1), 0, structuredClone(dice.pick(all)))
       break
     case 6:
-      // The same name twice: which of both holds must not depend on who reads.
+      // Duplicates a name: all readers must agree on which value counts.
       if (parent?.kind === 'object' && parent.members.length > 0) {
         const [name] = dice.pick(parent.members)
         parent.members.push([name, { kind: 'text', text: odd(material) }])
@@ -212,14 +212,14 @@ function addMember(parent: Tree & { kind: 'object' }, material: Material): void 
   parent.members.push([JSON.stringify(name), { kind: 'text', text: odd(material) }])
 }
 
-/** A part of another input. */
+/** Returns a part of another input. */
 function graft({ dice, another }: Material): Tree | null {
   const text = another().toString()
   const tree = treeOf(text) ?? treeOf(dice.pick(text.split('\n')))
   return tree === null ? null : dice.pick(branches(tree))
 }
 
-/** A string or a number that is nearly the one it was. */
+/** Returns a slightly changed string or number. */
 function bent(text: string, { dice, words }: Material): string {
   if (!text.startsWith('"')) {
     const number = Number(text)

@@ -1,9 +1,9 @@
-/** Inputs that say several things, one behind the other: files, or answers. */
+/** Splits inputs that consist of several parts in sequence: files, or responses. */
 
-/** Stands between two of them. */
+/** Separator between two parts. */
 export const NEXT = '\u0001\n'
 
-/** Bytes as they are; at most so many, and what comes then is left out. */
+/** Returns the parts as bytes; parts after `parts_max` are dropped. */
 export function partsOf(input: Buffer, parts_max = Infinity): Buffer[] {
   const parts: Buffer[] = []
   for (let at = 0; at <= input.length && parts.length < parts_max;) {

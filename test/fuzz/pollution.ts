@@ -1,17 +1,20 @@
-/** What all objects share, as it was before the first input. */
+/** Properties of the shared prototypes before the first input. */
 const SHARED = Object.entries({ Object, Array, Function }).map(([name, { prototype }]) => ({
   name: `${name}.prototype`,
   prototype: prototype as object,
   before: new Map(Reflect.ownKeys(prototype).map((key) => [key, described(prototype, key)])),
 }))
 
-/** Names what was changed for all objects, and puts it back, so that the next input begins with clean ones. */
+/**
+ * Returns the name of a change to a shared prototype, and reverts it, so that the next input starts clean; null without
+ * one.
+ */
 export function pollution(): string | null {
   const changed = SHARED.filter(putBack).map(({ name }) => name)
   return changed.length === 0 ? null : changed.join(' and ')
 }
 
-/** False where nothing was changed. */
+/** Returns false if nothing was changed. */
 function putBack({ prototype, before }: (typeof SHARED)[number]): boolean {
   const added = Reflect.ownKeys(prototype).filter((key) => !before.has(key))
   for (const key of added) Reflect.deleteProperty(prototype, key)

@@ -1,4 +1,4 @@
-/** What a run of the fuzzer prints: a line for each target, each crash, and the total. */
+/** Prints the results of a fuzzer run: a line for each target, each crash, and the total. */
 import { createHash } from 'node:crypto'
 import fs from 'node:fs'
 import os from 'node:os'
@@ -6,7 +6,7 @@ import path from 'node:path'
 
 const SHOWN_BYTES = 600
 
-/** `command` is how the fuzzer was called, and `length` the option that says how long the run is. */
+/** `command` is the command line of the fuzzer; `length` is the option for the length of the run. */
 export function createReport({ command, seed, length }) {
   const began = performance.now()
   const total = { inputs: 0, crashes: 0 }
@@ -26,12 +26,12 @@ export function createReport({ command, seed, length }) {
       const rate = Math.round(inputs / (took_ms / 1000))
       line(name, inputs, `${ways} ways`, `${corpus} kept`, `${crashes} crashes`, `${rate}/s`)
     },
-    /** `inputs` of it were tried. */
+    /** `inputs` is the number of inputs tried before it stopped. */
     unfinished(name, inputs) {
       total.inputs += inputs
       line(name, inputs, inputs === 0 ? 'not begun' : 'not done')
     },
-    /** `alone`: this input does it by itself. It is kept in the temporary directory. */
+    /** `alone`: the input fails in a fresh world. It is saved in the temporary directory. */
     crash({ name, promise }, input, error, alone) {
       total.crashes += 1
       const bytes = Buffer.from(input)

@@ -1,38 +1,38 @@
 /**
- * `npm run fuzz`: fuzzes what faces the outside.
+ * `npm run fuzz`: fuzzes the parsers that face the outside.
  *
- * So many inputs over all targets, a line for each target, and the total. An input that breaks a promise is printed, kept in
- * the temporary directory, and tried again with `--input`. Exits with 1 if there was one. Found and mended, it becomes a
- * file in `corpus/TARGET/`, which every run begins with.
+ * Distributes a number of inputs over all targets and prints a line for each target, and the total. An input that
+ * breaks a promise is printed, saved in the temporary directory, and tried again with `--input`. Exits with 1 if there
+ * was one. After the fix it becomes a file in `corpus/TARGET/`, which every run tries first.
  */
 import fs from 'node:fs'
 import os from 'node:os'
 import path from 'node:path'
 import { pathToFileURL } from 'node:url'
-import { bundled } from '../support/bundled.mjs'
-import { commandOptions, SEEDS } from '../support/command-options.mjs'
-import { createEnding } from '../support/ending.mjs'
-import { createCrew } from './crew.mjs'
-import { instrument } from './instrument.mjs'
+import { bundled } from '../support/command/bundled.mjs'
+import { commandOptions, SEEDS } from '../support/command/command-options.mjs'
+import { createEnding } from '../support/command/ending.mjs'
+import { createCrew } from './coverage/crew.mjs'
+import { instrument } from './coverage/instrument.mjs'
 import { createReport } from './report.mjs'
 import { TARGET_NAMES } from './targets/names.mjs'
 
-/** One input may take so long on a machine that does other things, too. */
+/** Time limit for one input, generous enough for a busy machine. */
 const HANG_MS = 30_000
 const JOBS_MAX = 256
 
 const HELP = `usage: npm run fuzz -- [TARGET…] [options]
 
-  --inputs N    over all targets together (1000000, or as many as fit where minutes are given); while
-                there is time each target is tried with a hundred beside its seeds
-  --seed N      of all chances (1)
-  --minutes N   end after so long, whatever is left
-  --jobs N      threads, each with a target of its own, at most ${JOBS_MAX} (as many as there are cores)
-  --input FILE  only this input, as a crash has printed it
+  --inputs N    inputs of all targets together (1000000, or without a limit if minutes are given); each
+                target is tried with at least a hundred besides its seeds while there is time
+  --seed N      seed of all random choices (1)
+  --minutes N   end after this time
+  --jobs N      threads, each with its own target, at most ${JOBS_MAX} (one for each core)
+  --input FILE  only this input, from the output of a crash
 
-Targets, all where none is named: ${TARGET_NAMES.join(' ')}.
-Prints a line for each and the total, after Ctrl-C as well. Exit 1 when an input broke a promise, which is kept then; 2 for what
-makes no sense, 3 where the command itself could not go on.
+Targets, all if none is named: ${TARGET_NAMES.join(' ')}.
+Prints a line for each target and the total, also after Ctrl-C. Exit 1 if an input broke a promise; the input is then
+saved. Exit 2 for invalid arguments, 3 if the command itself failed.
 `
 
 const { values, positionals } = commandOptions(HELP, {
@@ -58,7 +58,7 @@ const length = Number.isFinite(inputs) ? `--inputs ${inputs}` : `--minutes ${val
 
 const command = `node ${path.relative('', import.meta.filename)}`
 const root = path.resolve(import.meta.dirname, '../..')
-// Where targets look for their fixtures.
+// Targets load their fixtures relative to the root.
 process.chdir(root)
 const ending = createEnding()
 const home = ending.removes(fs.mkdtempSync(path.join(os.tmpdir(), 'turnbell-fuzz-')))
@@ -66,7 +66,7 @@ const ways = instrument(root, 'turnbellWays')
 const out = await bundled('fuzz', ['test/fuzz/main.ts'], ending, {
   sourcemap: true,
   plugins: [ways.plugin],
-  // How many there are is known only when all is bundled.
+  // The number of counters is known only after bundling.
   banner: {
     js: "import { workerData as turnbellOrder } from 'node:worker_threads'; const turnbellWays = (globalThis.turnbellWays = new Uint8Array(turnbellOrder.ways))",
   },
@@ -76,7 +76,7 @@ const report = createReport({ command, seed: values.seed, length })
 const crew = createCrew({
   file: pathToFileURL(path.join(out, 'main.js')),
   settings: {
-    // A multiple of four.
+    // Rounded up to a multiple of four.
     ways: (ways.count() + 4) & ~3,
     seed: values.seed,
     only: values.input === undefined ? null : fs.readFileSync(values.input),

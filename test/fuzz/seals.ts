@@ -1,5 +1,8 @@
-/** Lines of a journal without their checksums, of which chance finds none, and with them again. */
-import { SEAL_BYTES, sealLine } from '../../src/storage/file/line.ts'
+/**
+ * Removes the checksums of journal lines for mutation, because mutations cannot produce valid ones, and adds them
+ * again.
+ */
+import { SEAL_BYTES, sealLine } from '../../src/storage/file/journal/sealed-line.ts'
 
 export function unsealed(journal: Uint8Array): string {
   return Buffer.from(journal)

@@ -1,4 +1,4 @@
-/** Inputs to begin with: values that a schema takes, and files of the fixtures. */
+/** Initial inputs: values that a schema accepts, and fixture files. */
 import fs from 'node:fs'
 import path from 'node:path'
 import fc from 'fast-check'
@@ -6,15 +6,18 @@ import type { z } from 'zod'
 import { jsonSchema } from '../../src/kernel/schema.ts'
 import { arbitraryOf } from '../support/arbitrary-of-schema.ts'
 
-/** JSON Schema says less than a schema knows: of so many made by it for each that is wanted, some will do. */
+/**
+ * Number of generated values for each wanted one. JSON Schema is less strict than the zod schema, so only some of them
+ * are valid.
+ */
 const MADE_FOR_EACH = 10
 
-/** Worlds are opened anew by the hundred, and making samples takes longer than that. */
+/** Worlds are reopened hundreds of times, and generating samples takes longer than that. */
 const known = new WeakMap<z.ZodType, Map<number, readonly unknown[]>>()
 
 /**
- * The same ones at every run. What the schema itself would refuse is left out: it would stop at the door, and show the
- * fuzzer nothing of what is behind. Fewer where too little of what is made will do.
+ * Returns the same samples in every run. Samples that the schema itself rejects are excluded, because they would not
+ * reach the code after validation. Returns fewer if too few are valid.
  */
 export function samplesOf(schema: z.ZodType, count: number): readonly unknown[] {
   const by_count = known.get(schema) ?? new Map<number, readonly unknown[]>()
@@ -37,7 +40,7 @@ export function linesOf(schema: z.ZodType, count: number): string[] {
 
 const FIXTURES = path.resolve('test/fixtures')
 
-/** Texts of all files below a folder of the fixtures. */
+/** Returns the texts of all files below a fixture folder. */
 export function fixtures(folder: string, suffix = ''): string[] {
   const root = path.join(FIXTURES, folder)
   return fs

@@ -1,42 +1,42 @@
-/** What is fuzzed: one parser that faces the outside, and what it promises whatever comes. */
+/** A fuzz target: one parser that faces the outside, and its promise for every input. */
 import type { Random } from '../../src/ports/random.ts'
 
 export interface Target {
   name: string
-  /** A sentence: what holds for every input. */
+  /** The promise as a sentence; it holds for every input. */
   promise: string
-  /** How many of a hundred inputs over all targets are this one's, by what an input costs and what it may find. */
+  /** Share of all inputs in percent, chosen by the cost of an input and the likelihood of findings. */
   share: number
-  /** Inputs are never made longer. */
+  /** Maximum length of generated inputs. */
   bytes_max?: number
-  /** Words of the protocol, beside those that stand in the seeds. */
+  /** Words of the protocol, in addition to those in the seeds. */
   words?: readonly string[]
-  /** A fresh world; one that an input broke is left, and another one opened. */
+  /** Opens a fresh world. A world broken by an input is dropped and replaced. */
   open(start: Start): Opened | Promise<Opened>
 }
 
 export interface Start {
   random: Random
-  /** An empty directory of its own. */
+  /** An empty directory for this world. */
   directory: string
 }
 
 export interface Opened {
-  /** Inputs to begin with: what the outside really says, and what a schema would take. */
+  /** Initial inputs: real messages, and values that a schema accepts. */
   seeds: readonly (string | Uint8Array)[]
-  /** As the seeds, but broken already: nobody takes them. */
+  /** Like `seeds`, but invalid. */
   broken_seeds?: readonly (string | Uint8Array)[]
   /**
-   * Throws, or rejects, where the promise is broken. What it answers names the kind of outcome: an input with one that
-   * was not seen before is kept as one with new coverage is, so it must have few values.
+   * Throws or rejects if the promise is broken. The returned text names the kind of outcome. An input with a new
+   * outcome is kept like one with new coverage, so the number of outcomes must be small.
    */
   attempt(input: Buffer): string | Promise<string>
-  /** Inputs after which the world is opened anew, so that what it keeps stays small. */
+  /** Number of inputs after which the world is reopened, so that its state stays small. */
   lasts?: number
   close?(): void | Promise<void>
 }
 
-/** Says that a promise is broken. */
+/** Error for a broken promise. */
 export class Broken extends Error {
   override name = 'Broken'
 }

@@ -5,11 +5,11 @@ import type { Json } from '../../src/contracts/ids.ts'
 import { createDaemon } from '../../src/daemon/runtime.ts'
 import { silentLog } from '../../src/ports/log.ts'
 import { createIds } from '../../src/system/random.ts'
-import { fakeClock, seededRandom } from '../support/fake-clock.ts'
-import { countedId, RULES } from '../support/machine-world.ts'
-import { memoryLink, memorySockets } from '../support/memory-link.ts'
+import { fakeClock, seededRandom } from '../support/fakes/fake-clock.ts'
+import { countedId, RULES } from '../support/worlds/machine-world.ts'
+import { memoryLink, memorySockets } from '../support/fakes/memory-link.ts'
 
-test('a day of drops, outages and pushes ends connected, drained, and with nothing left behind', async () => {
+test('a daemon is connected and its queue is drained after a day of dropped links, outages and pushes', async () => {
   const clock = fakeClock()
   const random = seededRandom(7)
   let queue: PendingEntry[] = []
@@ -35,12 +35,12 @@ test('a day of drops, outages and pushes ends connected, drained, and with nothi
     link,
     sockets: local.sockets,
     startShim: null,
-    memory: null,
-    remakeDirectories: () => {},
+    state_file: null,
+    restoreRunFiles: () => {},
     watchHub: null,
     writeMetrics: null,
     log: silentLog,
-    onStopAsked: () => {},
+    onStopRequested: () => {},
     onBug(error) {
       throw error
     },
@@ -65,7 +65,7 @@ test('a day of drops, outages and pushes ends connected, drained, and with nothi
       turn_seq,
       ...more,
     })
-  /** One turn of the agent: it drains, if it can, and ends. */
+  /** Runs one turn of the agent, in which it drains if it can. */
   async function turn(seen_doorbell_id?: string): Promise<void> {
     turn_seq += 1
     await report('busy', seen_doorbell_id === undefined ? {} : { seen_doorbell_id })
@@ -83,7 +83,7 @@ test('a day of drops, outages and pushes ends connected, drained, and with nothi
   let armed_max = 0
   const minutes = 24 * 60
   for (let minute = 0; minute < minutes; minute += 1) {
-    // The hub restarts now and then, and is away for a while every few hours.
+    // The hub restarts now and then, and is down for a while every few hours.
     if (minute % 37 === 0) link.drop()
     link.reachable = minute % 190 > 12 || minute > minutes - 20
     if (!link.reachable) link.drop()
@@ -91,7 +91,7 @@ test('a day of drops, outages and pushes ends connected, drained, and with nothi
       seq += 1
       const entry = { signal_id: countedId('S', seq), seq, from: 'bob', intent: 'task', priority: 3 }
       queue.push(entry)
-      // Every fifth push is lost on its way.
+      // Every fifth push is lost.
       if (seq % 5 !== 0) {
         link.push({ type: 'signal.pushed', to: 'ada', pending_count: queue.length, ...entry })
       }

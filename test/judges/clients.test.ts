@@ -1,10 +1,10 @@
-/** The official clients over HTTP in front of a real hub; test/e2e/mcp-stdio.test.ts has them over stdio. */
+/** Runs the official clients over HTTP against a real hub; test/e2e/mcp-stdio.test.ts does so over stdio. */
 import { Client as PastClient } from '@modelcontextprotocol/sdk/client/index.js'
 import { StreamableHTTPClientTransport as PastTransport } from '@modelcontextprotocol/sdk/client/streamableHttp.js'
 import { Client, StreamableHTTPClientTransport } from '@modelcontextprotocol/client'
 import { afterAll, beforeAll, expect, test } from 'vitest'
-import { hubHttp } from '../support/hub-http.ts'
-import { end, startHub, temporaryHome, type Running } from '../support/processes.ts'
+import { hubHttp } from '../support/worlds/hub-http.ts'
+import { end, startHub, temporaryHome, type Running } from '../support/processes/processes.ts'
 
 let hub: Running & { url: string }
 let headers: Record<string, string>

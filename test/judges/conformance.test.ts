@@ -1,13 +1,13 @@
 /**
- * The official conformance suite of MCP against a real hub of this checkout, which is started with the
- * tools, prompts and resources that the suite looks for. Nothing that a revision requires is excused.
+ * Runs the official MCP conformance suite against a real hub of this checkout, started with the fixtures that the suite
+ * requires. No requirement of a revision is skipped.
  */
 import fs from 'node:fs'
 import path from 'node:path'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { conformance, requiredScenarios, type Check } from '../support/judges.ts'
-import { startTokenRelay } from '../support/token-relay.ts'
-import { end, startHub, temporaryHome, type Running } from '../support/processes.ts'
+import { startTokenRelay } from '../support/fakes/token-relay.ts'
+import { end, startHub, temporaryHome, type Running } from '../support/processes/processes.ts'
 
 let hub: Running & { url: string }
 let operator: string
@@ -22,7 +22,7 @@ afterAll(() => end(hub, 'SIGTERM'))
 describe.each(['2025-11-25', '2026-07-28'])('%s is spoken as the suite requires', (revision) => {
   let found: Awaited<ReturnType<typeof conformance>>
   beforeAll(async () => {
-    // The suite sends no headers of ours.
+    // The suite cannot send turnbell's headers.
     found = await conformance(`${hub.url}/mcp?token=${operator}`, { requirements: revision })
   })
 
@@ -30,14 +30,14 @@ describe.each(['2025-11-25', '2026-07-28'])('%s is spoken as the suite requires'
     expect(faults(found.checks.get(scenario))).toEqual([])
   })
 
-  test('in the eyes of the suite itself', () => {
+  test('the suite itself reports no failure', () => {
     expect(found.verdict, found.verdict.stdout.slice(-2000)).toMatchObject({ code: 0 })
   })
 })
 
-// Not counted yet, but our own way past the SDK for plain calls stands on these headers.
-test('the headers of 2026-07-28 are judged as the suite would', async () => {
-  // This scenario leaves out the query of the address.
+// The suite does not count this scenario yet, but turnbell's fast path for plain calls depends on these headers.
+test('the headers of 2026-07-28 are checked like in the suite', async () => {
+  // This scenario drops the query of the address.
   const relay = await startTokenRelay(hub.url, operator)
   const scenario = 'http-header-validation'
   try {

@@ -1,16 +1,16 @@
-/** Vectors from the real runtime: a model made here, in the format that published ones have. */
+/** Computes vectors with the real runtime and a small model in the published format. */
 import fs from 'node:fs'
 import path from 'node:path'
 import { beforeAll, describe, expect, onTestFinished, test } from 'vitest'
 import type { SearchDoc } from '../../src/modules/search/search-doc.ts'
 import { createSearch } from '../../src/modules/search/search.ts'
 import { silentLog } from '../../src/ports/log.ts'
-import { createVectorFile } from '../../src/storage/file/vector-file.ts'
+import { createVectorFile } from '../../src/storage/file/project/vector-file.ts'
 import { systemClock } from '../../src/system/clock.ts'
-import { createOnnxEmbedder } from '../../src/system/onnx-embedder.ts'
+import { createOnnxEmbedder } from '../../src/system/embedding/onnx-embedder.ts'
 import { ranked, searchDoc } from '../support/search-docs.ts'
 import { temporaryDirectory } from '../support/temporary-directory.ts'
-import { writeTinyModel } from '../support/tiny-model.ts'
+import { writeTinyModel } from '../support/fakes/tiny-model.ts'
 
 const JUDGES = path.resolve(import.meta.dirname, '../../.judges')
 
@@ -27,7 +27,7 @@ beforeAll(() => {
 })
 
 describe('a model that the real runtime runs', () => {
-  test('turns texts into the vectors that its table says', async () => {
+  test('a model returns the vectors of its table', async () => {
     const vectors = await embedderOf(model).embed(['login', 'Passwords!', 'cache redis', 'login cache'])
     const expected = [
       [1, 0, 0],
@@ -41,7 +41,7 @@ describe('a model that the real runtime runs', () => {
     }
   })
 
-  test('answers for many texts as for each alone, however long the others are', async () => {
+  test('a model returns the same vectors for many texts as for each alone, whatever the other lengths', async () => {
     const embedder = embedderOf(model)
     const texts = Array.from(
       { length: 40 },
@@ -51,19 +51,19 @@ describe('a model that the real runtime runs', () => {
     for (const [at, text] of texts.entries()) expect([together[at]]).toEqual(await embedder.embed([text]))
   })
 
-  test('loads again after it was let go', async () => {
+  test('a model loads again after it was unloaded', async () => {
     const embedder = embedderOf(model)
     const before = await embedder.embed(['login'])
     await embedder.close()
     expect(await embedder.embed(['login'])).toEqual(before)
   })
 
-  test('makes a search one by meaning, and its vectors outlive it', async () => {
+  test('a model makes a search use meaning, and its vectors survive it', async () => {
     const root = temporaryDirectory()
     const docs = [searchDoc('a', 'We moved the passwords'), searchDoc('b', 'Redis is gone')]
     for (const _ of ['first', 'again']) {
-      const shelf = createVectorFile(root, 'blackboard')
-      const parts = { embedder: embedderOf(model), shelf, clock: systemClock, log: silentLog }
+      const vectors = createVectorFile(root, 'blackboard')
+      const parts = { embedder: embedderOf(model), vectors, clock: systemClock, log: silentLog }
       const search = createSearch<SearchDoc>({ ...parts, read: (doc) => doc })
       const { scores, degraded } = await search.rank(docs, 'login')
       expect(degraded).toBe(false)
@@ -80,12 +80,12 @@ describe('a model that the real runtime runs', () => {
   })
 })
 
-describe('a network that is none', () => {
+describe('an invalid network', () => {
   test.each([
     ['empty', ''],
     ['no ONNX', 'this is no model'],
     ['cut off', null],
-  ])('is refused by the runtime: %s', async (_, text) => {
+  ])('an invalid network is rejected by the runtime: %s', async (_, text) => {
     const folder = path.join(temporaryDirectory(), 'broken')
     writeTinyModel(folder)
     const file = path.join(folder, 'model.onnx')
@@ -95,7 +95,7 @@ describe('a network that is none', () => {
     })
   })
 
-  test('that answers nothing of sentences is refused', async () => {
+  test('a network without sentence vectors is rejected', async () => {
     const folder = path.join(temporaryDirectory(), 'other')
     writeTinyModel(folder, 'logits')
     await expect(embedderOf(folder).embed(['login'])).rejects.toMatchObject({

@@ -1,8 +1,8 @@
-/** What the judges need before the first of them is asked: themselves, and something to judge. */
+/** Prepares the external programs and a build of the product. */
 import { spawnSync } from 'node:child_process'
 import fs from 'node:fs'
 import path from 'node:path'
-import { BIN } from '../support/processes.ts'
+import { BIN } from '../support/processes/processes.ts'
 
 export default function setup(): void {
   if (!fs.existsSync(BIN)) throw new Error(`${BIN} is missing: npm run build`)

@@ -1,23 +1,26 @@
 /**
- * A part of `npm run crash-points`: the real hub is recorded at work, and a
- * crash comes after calls all over the trace. Which calls those are, and what a crash may leave, is `test/crash-points`.
+ * Runs a part of `npm run crash-points`: the real hub is recorded under a workload, with crashes at calls all over the
+ * trace. `test/crash-points` describes the calls and the possible states.
  */
 import fs from 'node:fs'
 import path from 'node:path'
 import { expect, onTestFinished, test } from 'vitest'
 import { explore } from '../crash-points/explore.ts'
 import { placeForFiles, recordStory } from '../crash-points/recorded.ts'
-import { bundle } from '../support/bundle.ts'
-import { partOfCommit } from '../support/commit-part.mjs'
+import { bundle } from '../support/command/bundle.ts'
+import { partOfCommit } from '../support/command/commit-part.mjs'
 import { temporaryDirectory } from '../support/temporary-directory.ts'
 
-/** Spread over the trace. The commit's hash chooses one of three parts; `npm run prove` crashes at every call. */
+/**
+ * Number of points, spread over the trace. The commit's hash chooses one of three parts; `npm run prove` crashes at
+ * every call.
+ */
 const POINTS = 90
 const PARTS = 3
-/** The start after this share of the story is crashed into as well, at every so many of its own points. */
+/** The start after this share of the story is crashed as well, at every n-th of its own points. */
 const START = { share: 0.4, every: 4 }
 
-test('whatever the hub has done when it crashes, the next start finds a state that was true', async () => {
+test('the state after a crash at any point is one that existed before', async () => {
   const [directory, root] = [temporaryDirectory(), placeForFiles()]
   onTestFinished(() => fs.rmSync(root, { recursive: true }))
   const program = await bundle('test/crash-points/recorded-process.ts', temporaryDirectory())
@@ -37,7 +40,7 @@ test('whatever the hub has done when it crashes, the next start finds a state th
   })
   expect(tried.failures).toEqual([])
   expect(tried.starts).toBe(2)
-  // Each kind of call is in the story, so none of them can go past unseen.
+  // The story contains each kind of call, so a kind that is no longer recorded is detected.
   expect(new Set(Object.keys(tried.points))).toEqual(
     new Set([
       ...['writes', 'truncates', 'syncs', 'renames', 'creations', 'links', 'removes'],

@@ -1,4 +1,4 @@
-/** The bounded part of `test/fuzz`: inputs that once broke something, the seeds of every target, and what follows from them. */
+/** Runs the bounded part of `test/fuzz`: regression inputs, the seeds of every target, and mutations of them. */
 import { execFile } from 'node:child_process'
 import { fileURLToPath } from 'node:url'
 import { promisify } from 'node:util'
@@ -9,7 +9,7 @@ import { TARGET_NAMES } from '../fuzz/targets/names.mjs'
 const INPUTS = 20_000
 const RUN = fileURLToPath(new URL('../fuzz/run.mjs', import.meta.url))
 
-test('every target is told in the help', () => {
+test('the help lists every fuzz target', () => {
   expect(TARGETS.map(({ name }) => name)).toEqual(TARGET_NAMES)
 })
 

@@ -1,28 +1,17 @@
-/** What is assembled for a task, whatever there is and however little room. */
+/** Properties of the context assembled for a task, for any content and any token budget. */
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
-import type { Assembled } from '../../src/contracts/context.ts'
-import { Decision } from '../../src/contracts/decision.ts'
-import { Entry, EntryType } from '../../src/contracts/entry.ts'
-import { PROJECT_CONFIG_DEFAULT } from '../../src/contracts/project-config.ts'
+import type { Assembled } from '../../src/contracts/memory/context.ts'
+import { Decision } from '../../src/contracts/memory/decision.ts'
+import { Entry, EntryType } from '../../src/contracts/memory/entry.ts'
+import { PROJECT_CONFIG_DEFAULT } from '../../src/contracts/memory/project-config.ts'
 import { assembled, type Sources } from '../../src/modules/context/assemble.ts'
-import { beginning } from '../../src/contracts/beginning.ts'
+import { truncate } from '../../src/contracts/text/truncate.ts'
 import { weightedSum } from '../../src/modules/context/scorer.ts'
 import { timedUlid } from '../support/timed-ulid.ts'
 
 const NOW = '2026-03-01T12:00:00.000Z'
 const score = weightedSum(PROJECT_CONFIG_DEFAULT.context_assembly.priority_weights, 7)
-
-const AS_IT_IS = <T>(view: T) => view
-/** An agent is shown more than was said where that imitates its client. */
-const LONGER = <T>(view: T) => longer(view) as T
-
-function longer(value: unknown): unknown {
-  if (typeof value === 'string') return value.replaceAll('e', '[e]')
-  if (Array.isArray(value)) return value.map(longer)
-  if (typeof value !== 'object' || value === null) return value
-  return Object.fromEntries(Object.entries(value).map(([key, inner]) => [key, longer(inner)]))
-}
 
 const text = (max: number) => fc.string({ unit: 'grapheme', minLength: 1, maxLength: max })
 const scopes = fc.constantFrom('project', 'src/', 'src/auth/', 'src/auth/jwt.ts', 'docs/', 'AuthService')
@@ -95,12 +84,12 @@ const SCORED = [
 ] as const
 const scored = (answer: Assembled) => SCORED.flatMap((list) => [...answer[list]])
 
-describe('what is assembled', () => {
-  test('never exceeds its budget, and counts itself honestly', () => {
+describe('an assembled context', () => {
+  test('an assembled context never exceeds its budget, and reports its real size', () => {
     fc.assert(
-      fc.property(cases, fc.constantFrom(AS_IT_IS, LONGER), (one, shown) => {
+      fc.property(cases, (one) => {
         const { task, scope, max_tokens } = one
-        const answer = assembled(sourcesOf(one), { task, scope, max_tokens, now: NOW, shown }, score)
+        const answer = assembled(sourcesOf(one), { task, scope, max_tokens, now: NOW }, score)
         expect(answer.token_estimate).toBeLessThanOrEqual(max_tokens)
         const honest = Math.ceil(JSON.stringify(answer).length / 4)
         expect(Math.abs(answer.token_estimate - honest)).toBeLessThanOrEqual(1)
@@ -110,12 +99,12 @@ describe('what is assembled', () => {
     )
   })
 
-  test('has the best first, is always the same, and leaves out only what has no room', () => {
+  test('an assembled context has the best items first, is reproducible, and omits only what does not fit', () => {
     fc.assert(
       fc.property(cases, (one) => {
         const { task, scope, max_tokens } = one
         const sources = sourcesOf(one)
-        const wanted = { task, scope, max_tokens, now: NOW, shown: AS_IT_IS }
+        const wanted = { task, scope, max_tokens, now: NOW }
         const answer = assembled(sources, wanted, score)
         expect(assembled(sources, wanted, score)).toEqual(answer)
         for (const list of SCORED) {
@@ -128,7 +117,7 @@ describe('what is assembled', () => {
         const missing = scored(all).filter(({ id }) => !shown.has(id))
         const best = missing.toSorted((a, b) => b.score - a.score)[0]
         if (best === undefined) return
-        // Even in the fewest words it has no room beside what is worth as much or more.
+        // Even in its shortest form it does not fit next to items of the same or a higher score.
         const above = scored(answer).filter((item) => item.score >= best.score)
         const spent = JSON.stringify({ ...answer, ...Object.fromEntries(SCORED.map((list) => [list, []])) })
         const used = above.reduce((sum, item) => sum + JSON.stringify(item).length + 1, spent.length)
@@ -139,16 +128,16 @@ describe('what is assembled', () => {
   })
 })
 
-/** What stands in place of a larger number while room is reckoned. */
+/** Placeholder length for larger numbers while the budget is computed. */
 const NUMBERS = 8
 
-/** As short as anything is told. */
+/** Returns the shortest form of an item. */
 function inFewWords(item: object): object {
   return Object.fromEntries(
     Object.entries(item).map(([key, value]: [string, unknown]) => {
       if (Array.isArray(value)) return [key, value.slice(0, 2)]
       const cut = ['rationale', 'detail'].includes(key) && typeof value === 'string'
-      return [key, cut ? beginning(value, 80) : value]
+      return [key, cut ? truncate(value, 80) : value]
     }),
   )
 }

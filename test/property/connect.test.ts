@@ -1,9 +1,12 @@
-/** What connecting writes comes out again: exactly while nobody touched the file, and in meaning after edits. */
+/**
+ * Properties of `turnbell connect`: removing the connection restores an unedited file exactly, and an edited one in
+ * meaning.
+ */
 import fc from 'fast-check'
 import { parse } from 'jsonc-parser'
 import { expect, test } from 'vitest'
-import type { Entry } from '../../src/cli/connect/jsonc.ts'
-import { holds, put, take, type Wanted } from '../../src/cli/connect/wanted.ts'
+import type { Entry } from '../../src/cli/connect/edit/jsonc.ts'
+import { holds, put, take, type DesiredFile } from '../../src/cli/connect/desired-config.ts'
 
 const ENTRIES: Entry[] = [
   { at: ['env', 'TURNBELL_PERSONA'], value: 'ada' },
@@ -11,14 +14,14 @@ const ENTRIES: Entry[] = [
   { at: ['permissions', 'allow'], value: 'mcp__turnbell', in_list: true },
   { at: ['hooks', 'Stop'], value: { hooks: [{ command: 'turnbell' }] }, in_list: true },
 ]
-const JSONC: Wanted = { form: 'jsonc', file: 'f', entries: ENTRIES }
-const TOML: Wanted = {
+const JSONC: DesiredFile = { form: 'jsonc', file: 'f', entries: ENTRIES }
+const TOML: DesiredFile = {
   form: 'toml',
   file: 'f',
   at: ['mcp_servers', 'turnbell'],
   body: '[mcp_servers.turnbell]\na = 1',
 }
-const MARKDOWN: Wanted = { form: 'markdown', file: 'f', body: 'words\n\nmore' }
+const MARKDOWN: DesiredFile = { form: 'markdown', file: 'f', body: 'words\n\nmore' }
 
 const gap = fc.constantFrom('', ' ', '\n', '\r\n', '\t', ' // note\n', '/* a, "b": { */', '\n  // }\n  ')
 const scalar = fc.constantFrom('1', '"x"', 'true', 'null', '"// no comment"', '"}"')
@@ -53,7 +56,7 @@ function joined(items: string[], comma: boolean): string {
   return items.join(',') + (comma && items.length > 0 ? ',' : '')
 }
 
-/** A file that may hold some of what connecting writes into, in shapes of its own. */
+/** A file that may already contain some of turnbell's settings, in unusual formatting. */
 const jsonc = fc
   .tuple(
     fc.constantFrom('', '\uFEFF', '// head\n'),
@@ -104,7 +107,7 @@ const text = fc.oneof(
   fc.tuple(fc.constant(MARKDOWN), markdown),
 )
 
-test('taking out is the identity on every file that nobody touched since', () => {
+test('disconnect restores every file that was not edited since connect', () => {
   fc.assert(
     fc.property(text, ([wanted, before]) => {
       const { text: after, written } = put(wanted, before)
@@ -124,7 +127,7 @@ test('connecting twice changes nothing', () => {
   )
 })
 
-test('after an edit, taking out of a JSON file leaves its meaning and its comments', () => {
+test('disconnect after an edit keeps the meaning and the comments of a JSON file', () => {
   const comments = (source: string) => source.match(/note|h\n| a, "b"|head|tail|\/\/ }/g) ?? []
   fc.assert(
     fc.property(jsonc, (before) => {
@@ -137,7 +140,7 @@ test('after an edit, taking out of a JSON file leaves its meaning and its commen
   )
 })
 
-test('after an edit, taking out of other files leaves every line of theirs', () => {
+test('disconnect after an edit keeps every line of the user in other files', () => {
   const lines = (source: string) => source.split(/\r?\n/).filter((one) => one.trim() !== '')
   fc.assert(
     fc.property(

@@ -1,20 +1,20 @@
-/** Whatever interleaving: no signal is under two live leases, and a completed one is never offered again. */
+/** Invariants for any interleaving: no signal is under two live leases, and a completed one is never returned again. */
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
 import type { Confirmed, Drained, Released, SignalStore } from '../../src/ports/signal-store.ts'
-import { openFileSignalStore } from '../../src/storage/file/signal-store.ts'
-import { MemoryDisk } from '../support/memory-disk.ts'
+import { openFileSignalStore } from '../../src/storage/file/signals/signal-store.ts'
+import { MemoryDisk } from '../support/disk/memory-disk.ts'
 import { commandsAndCompaction, Script, type Command } from '../support/store-commands.ts'
 import { PERSONAS } from '../support/store-state.ts'
 
-// A replay offers a completed signal again, on purpose.
+// A replay deliberately returns a completed signal again.
 const commands = commandsAndCompaction.filter((command) => command.do !== 'replay')
 
 class Watcher {
   private readonly held = new Set<string>()
   private readonly completed = new Set<string>()
 
-  /** Takes the answers in the order of the calls, which is the order in which they took effect. */
+  /** Records the responses in call order, which is the order in which the calls took effect. */
   note(command: Command, answer: unknown): void {
     switch (command.do) {
       case 'drain':
@@ -53,7 +53,7 @@ class Watcher {
   }
 }
 
-test('concurrent commands, kills and restarts never break the law of leases', async () => {
+test('concurrent commands, kills and restarts never break the invariants of leases', async () => {
   await fc.assert(
     fc.asyncProperty(
       fc.array(fc.array(commands, { minLength: 1, maxLength: 8 }), {
@@ -87,7 +87,7 @@ test('concurrent commands, kills and restarts never break the law of leases', as
   )
 })
 
-test('drains at the same moment share the queue and give it out once', async () => {
+test('concurrent drains share the queue and return each signal once', async () => {
   await fc.assert(
     fc.asyncProperty(
       fc.integer({ min: 0, max: 60 }),

@@ -1,4 +1,4 @@
-/** Parse after encode is identity, for every line that a journal may hold. */
+/** Parsing an encoded line returns the original, for every line that a journal may contain. */
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import type { Signal } from '../../src/contracts/signal.ts'
@@ -10,10 +10,14 @@ import {
   signalOf,
   signalText,
   type Entry,
-} from '../../src/storage/file/entries.ts'
-import { lineHolds, sealedLine, sealLine, SEAL_BYTES } from '../../src/storage/file/line.ts'
-import { createHeaderReader, isSignalLine, TimeReader } from '../../src/storage/file/signal-header.ts'
-import { textOf, wordsOf } from '../../src/storage/file/ulid-words.ts'
+} from '../../src/storage/file/journal/journal-entries.ts'
+import { isValidLine, sealedLine, sealLine, SEAL_BYTES } from '../../src/storage/file/journal/sealed-line.ts'
+import {
+  createHeaderReader,
+  isSignalLine,
+  TimeReader,
+} from '../../src/storage/file/signals/signal-line-header.ts'
+import { unpackUlid, packUlid } from '../../src/storage/file/journal/ulid-words.ts'
 
 const ulid = fc.stringMatching(/^[0-7][0-9A-HJKMNP-TV-Z]{25}$/)
 const time = fc
@@ -50,7 +54,7 @@ const signal: fc.Arbitrary<Signal> = fc
 
 function sealed(open: string): Buffer {
   const bytes = Buffer.byteLength(open)
-  // Not at the beginning of the buffer, and with something behind it, as in a batch.
+  // The line is in the middle of the buffer, as in a batch.
   const buffer = Buffer.alloc(bytes + SEAL_BYTES + 20, '#')
   buffer.write(open, 10)
   const end = sealLine(buffer, 10, 10 + bytes)
@@ -58,12 +62,12 @@ function sealed(open: string): Buffer {
 }
 
 describe('a signal’s line', () => {
-  test('gives back the signal, and its header what the index needs', () => {
+  test('a signal’s line returns the signal, and its header the fields of the index', () => {
     const readHeader = createHeaderReader()
     fc.assert(
       fc.property(signal, seq, fc.nat({ max: 3 }), (signal, seq, left) => {
         const line = sealed(signalText(signal, seq, left))
-        expect(lineHolds(line, 0, line.length)).toBe(true)
+        expect(isValidLine(line, 0, line.length)).toBe(true)
         expect(isSignalLine(line, 0)).toBe(true)
         expect(signalOf(line.toString())).toEqual(signal)
         const expected = emptyHead()
@@ -73,7 +77,7 @@ describe('a signal’s line', () => {
     )
   })
 
-  test('has each name exactly as JSON has it, plain or not', () => {
+  test('a signal’s line has each name exactly as in JSON, plain or escaped', () => {
     fc.assert(
       fc.property(signal, (signal) => {
         for (const name of ['to', 'from', 'intent', 'topic', 'to_session'] as const) {
@@ -84,7 +88,7 @@ describe('a signal’s line', () => {
     )
   })
 
-  test('gives back names of any length, also ones that begin like the line before', () => {
+  test('a signal’s line returns names of any length, also with the same prefix as in the previous line', () => {
     const readHeader = createHeaderReader()
     const name = fc.stringMatching(/^[a-c]{0,5}$/)
     fc.assert(
@@ -106,7 +110,7 @@ describe('a signal’s line', () => {
     )
   })
 
-  test('means the same with its members in another order', () => {
+  test('a signal’s line has the same meaning with its members in another order', () => {
     const readHeader = createHeaderReader()
     fc.assert(
       fc.property(signal, seq, (signal, seq) => {
@@ -119,7 +123,7 @@ describe('a signal’s line', () => {
     )
   })
 
-  test('without what the index needs is refused', () => {
+  test('a signal’s line without the fields of the index is rejected', () => {
     const readHeader = createHeaderReader()
     for (const open of [
       '{"kind":"signal","seq":1',
@@ -158,7 +162,7 @@ describe('any other line', () => {
     }),
   )
 
-  test('gives back its entry', () => {
+  test('any other line returns its entry', () => {
     fc.assert(
       fc.property(entry, (entry) => {
         const line = sealed(entryText(entry))
@@ -169,7 +173,7 @@ describe('any other line', () => {
     )
   })
 
-  test('of an unknown kind is refused', () => {
+  test('a line of an unknown kind is rejected', () => {
     expect(() => parseEntry('{"kind":"banana","crc":"00000000"}')).toThrow(/banana/)
     expect(() => parseEntry('[]')).toThrow()
     expect(() => parseEntry('null')).toThrow()
@@ -177,36 +181,36 @@ describe('any other line', () => {
 })
 
 describe('a checksum', () => {
-  test('notices any one byte that was changed, taken or added', () => {
+  test('a checksum detects any byte that was changed, removed or added', () => {
     fc.assert(
       fc.property(signal, fc.nat(), fc.integer({ min: 1, max: 255 }), (signal, pick, by) => {
         const line = sealed(signalText(signal, 7, 0))
         const at = pick % line.length
         const changed = Buffer.from(line)
         changed[at] = (changed[at] as number) ^ by
-        expect(lineHolds(changed, 0, changed.length)).toBe(false)
+        expect(isValidLine(changed, 0, changed.length)).toBe(false)
         const taken = Buffer.concat([line.subarray(0, at), line.subarray(at + 1)])
-        expect(lineHolds(taken, 0, taken.length)).toBe(false)
+        expect(isValidLine(taken, 0, taken.length)).toBe(false)
         const added = Buffer.concat([line.subarray(0, at), Buffer.from([by]), line.subarray(at)])
-        expect(lineHolds(added, 0, added.length)).toBe(false)
+        expect(isValidLine(added, 0, added.length)).toBe(false)
       }),
     )
   })
 
-  test('does not hold for what is too short to have one', () => {
+  test('a checksum does not match a text that is too short to have one', () => {
     for (const line of ['', '{}', '"crc":"00000000"}', ',"crc":"00000000"}']) {
-      expect(lineHolds(Buffer.from(line), 0, line.length)).toBe(false)
+      expect(isValidLine(Buffer.from(line), 0, line.length)).toBe(false)
     }
   })
 })
 
 describe('the short forms', () => {
-  test('a ULID as words is the same ULID, and words compare as the text does', () => {
+  test('a ULID as words is the same ULID, and words are ordered like the text', () => {
     fc.assert(
       fc.property(ulid, ulid, (one, other) => {
         const [a, b] = [new Uint32Array(4), new Uint32Array(4)]
-        expect(wordsOf(one, a) && wordsOf(other, b)).toBe(true)
-        expect(textOf(a[0]!, a[1]!, a[2]!, a[3]!)).toBe(one)
+        expect(packUlid(one, a) && packUlid(other, b)).toBe(true)
+        expect(unpackUlid(a[0]!, a[1]!, a[2]!, a[3]!)).toBe(one)
         const differs = a.findIndex((word, at) => word !== b[at])
         expect(differs === -1 ? 0 : a[differs]! < b[differs]! ? -1 : 1).toBe(
           one < other ? -1 : one > other ? 1 : 0,
@@ -215,7 +219,7 @@ describe('the short forms', () => {
     )
   })
 
-  test('what is no ULID has no words', () => {
+  test('a text that is not a ULID has no words', () => {
     const words = new Uint32Array(4)
     for (const text of [
       '',
@@ -226,11 +230,11 @@ describe('the short forms', () => {
       '01ARZ3NDEKTSV4RRFFQ69G5FAI',
       '01ARZ3NDEKTSV4RRFFQ69G5FAŰ',
     ]) {
-      expect(wordsOf(text, words)).toBe(false)
+      expect(packUlid(text, words)).toBe(false)
     }
   })
 
-  test('a time is read as Date reads it, and nothing else is a time', () => {
+  test('a time is parsed like Date does, and any other text is rejected', () => {
     const times = new TimeReader()
     const read = (text: string) => {
       const bytes = Buffer.from(`##${text}`)

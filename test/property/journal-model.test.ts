@@ -1,9 +1,9 @@
-/** The file store does what the reference does, whatever is asked of it, and also after a restart. */
+/** The file store behaves like the reference store for any sequence of commands, also after a restart. */
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
-import { openFileSignalStore } from '../../src/storage/file/signal-store.ts'
+import { openFileSignalStore } from '../../src/storage/file/signals/signal-store.ts'
 import { createMemorySignalStore } from '../../src/storage/memory/signal-store.ts'
-import { MemoryDisk } from '../support/memory-disk.ts'
+import { MemoryDisk } from '../support/disk/memory-disk.ts'
 import { commandsAndCompaction, Script, type Command } from '../support/store-commands.ts'
 import { stateOf } from '../support/store-state.ts'
 
@@ -24,7 +24,11 @@ const steps: fc.Arbitrary<Step> = fc.oneof(
     weight: 2,
     arbitrary: fc.record({
       do: fc.constant('together' as const),
-      commands: fc.array(commandsAndCompaction, { minLength: 2, maxLength: 6 }),
+      // The order is arbitrary, so the clock does not advance between them.
+      commands: fc.array(
+        commandsAndCompaction.filter((command) => command.do !== 'pass'),
+        { minLength: 2, maxLength: 6 },
+      ),
     }),
   },
 )

@@ -1,13 +1,15 @@
-/** Laws of a signal's life, in any order of everything that can happen to it. */
+/** Invariants of a signal's life cycle, in any order of events. */
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
-import { LIMITS } from '../../src/contracts/limits.ts'
-import { atRest } from '../support/fake-clock.ts'
-import { agent, signalWorld, type SignalWorld } from '../support/signal-world.ts'
+import { LIMITS } from '../../src/contracts/limits/limits.ts'
+import { atRest } from '../support/fakes/fake-clock.ts'
+import { playedAnswer, type Fate, type PlayedAnswer } from '../support/fakes/fake-answers.ts'
+import { agent, signalWorld, type SignalWorld } from '../support/worlds/signal-world.ts'
 
 type Step =
   | { kind: 'send'; priority: number; short: boolean }
-  | { kind: 'drain'; session: number; limit: number; answer: 'written' | 'broken' | 'never' }
+  | { kind: 'drain'; session: number; limit: number; answer: Fate }
+  | { kind: 'heard'; which: number; fate: Fate }
   | { kind: 'confirm'; session: number; which: number }
   | { kind: 'ack' | 'release' | 'replay'; which: number }
   | { kind: 'turn'; session: number; turn: 'idle' | 'busy'; seq: number }
@@ -28,7 +30,15 @@ const step: fc.Arbitrary<Step> = fc.oneof(
       kind: fc.constant('drain' as const),
       session,
       limit: fc.integer({ min: 1, max: 4 }),
-      answer: fc.constantFrom('written' as const, 'broken' as const, 'never' as const),
+      answer: fc.constantFrom<Fate>('received', 'written', 'lost', 'broken', 'never'),
+    }),
+  },
+  {
+    weight: 3,
+    arbitrary: fc.record({
+      kind: fc.constant('heard' as const),
+      which,
+      fate: fc.constantFrom<Fate>('received', 'lost', 'broken'),
     }),
   },
   { weight: 2, arbitrary: fc.record({ kind: fc.constant('confirm' as const), session, which }) },
@@ -59,11 +69,18 @@ const step: fc.Arbitrary<Step> = fc.oneof(
   { weight: 1, arbitrary: fc.record({ kind: fc.constant('restart' as const) }) },
 )
 
-/** What really happened, as nobody but the agents could know it. */
+/** The real outcome, which only the agents can know. */
 interface Truth {
   sent: string[]
   drains: string[]
-  /** Signals that stood in an answer which left completely, were confirmed by name, or were acked. */
+  /** Responses of this hub that are in transit or whose outcome is unknown. */
+  open: { answer: PlayedAnswer; session: number; is_written: boolean; ids: string[] }[]
+  /** By session: the last report to this hub. */
+  reported: Map<number, { turn: 'idle' | 'busy'; seq: number }>
+  /**
+   * Signals whose response was received, or whose connection was still open when the turn ended; signals confirmed by
+   * name, or acked.
+   */
   reached: Set<string>
   drained_as: Map<string, string[]>
 }
@@ -85,14 +102,24 @@ async function take(world: SignalWorld, truth: Truth, what: Step): Promise<Signa
     }
     case 'drain': {
       const { answer } = what
-      const answered = answer === 'never' ? new Promise<never>(() => undefined) : Promise.resolve(answer)
-      const drained = await world.drain(bob(what.session), { limit: what.limit }, answered)
+      const played = playedAnswer(answer)
+      const drained = await world.drain(bob(what.session), { limit: what.limit }, played)
       const ids = drained.signals.map(({ signal_id }) => signal_id)
       if (drained.drain_id !== null) {
         truth.drains.push(drained.drain_id)
         truth.drained_as.set(drained.drain_id, ids)
       }
-      if (answer === 'written') for (const id of ids) truth.reached.add(id)
+      if (answer === 'received') for (const id of ids) truth.reached.add(id)
+      if (answer === 'written' || answer === 'never') {
+        truth.open.push({ answer: played, session: what.session, is_written: answer === 'written', ids })
+      }
+      await atRest()
+      return world
+    }
+    case 'heard': {
+      const [heard] = truth.open.splice(what.which % Math.max(1, truth.open.length), 1)
+      if (what.fate === 'received') for (const id of heard?.ids ?? []) truth.reached.add(id)
+      heard?.answer.becomes(what.fate)
       await atRest()
       return world
     }
@@ -115,6 +142,11 @@ async function take(world: SignalWorld, truth: Truth, what: Step): Promise<Signa
       return world
     }
     case 'turn':
+      if (endsTurn(truth, what)) {
+        const held = truth.open.filter(({ session, is_written }) => is_written && session === what.session)
+        for (const id of held.flatMap(({ ids }) => ids)) truth.reached.add(id)
+      }
+      truth.reported.set(what.session, what)
       await signals.turnReported('bob', `run-${what.session}`, what.turn, what.seq)
       return world
     case 'lost':
@@ -125,8 +157,15 @@ async function take(world: SignalWorld, truth: Truth, what: Step): Promise<Signa
       await signals.sweep()
       return world
     case 'restart':
+      truth.open = []
+      truth.reported.clear()
       return world.restart()
   }
+}
+
+function endsTurn({ reported }: Truth, { session, turn, seq }: Extract<Step, { kind: 'turn' }>): boolean {
+  const before = reported.get(session)
+  return before !== undefined && (seq > before.seq || (before.turn === 'busy' && turn === 'idle'))
 }
 
 async function check(world: SignalWorld, truth: Truth): Promise<void> {
@@ -145,16 +184,23 @@ async function check(world: SignalWorld, truth: Truth): Promise<void> {
   expect(world.store.pendingCount('bob')).toBe(waiting)
 }
 
-test('whatever happens, nothing is lost, leased twice, or final without having reached the agent', async () => {
+test('no sequence of events loses a signal, leases it twice, or confirms it before the agent has received it', async () => {
   await fc.assert(
     fc.asyncProperty(fc.array(step, { maxLength: 40 }), async (steps) => {
       let world = await signalWorld()
-      const truth: Truth = { sent: [], drains: [], reached: new Set(), drained_as: new Map() }
+      const truth: Truth = {
+        sent: [],
+        drains: [],
+        open: [],
+        reported: new Map(),
+        reached: new Set(),
+        drained_as: new Map(),
+      }
       for (const what of steps) {
         world = await take(world, truth, what)
         await check(world, truth)
       }
-      // The calm: every session is gone and the agent drains until nothing is left.
+      // At the end every session is gone and the agent drains until the queue is empty.
       for (const number of [0, 1, 2]) await world.signals.sessionLost('bob', `run-${number}`)
       world = await world.restart()
       while ((await world.drain(bob(9))).signals.length > 0) await atRest()

@@ -1,15 +1,15 @@
-/** Laws of leases on resources, in any order of everything that can happen to them. */
+/** Invariants of locks on resources, in any order of events. */
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
-import type { Lock } from '../../src/contracts/coordination.ts'
-import { TurnbellError } from '../../src/contracts/errors.ts'
-import { LIMITS } from '../../src/contracts/limits.ts'
+import type { LockView } from '../../src/contracts/coordination.ts'
+import { TurnbellError } from '../../src/contracts/errors/errors.ts'
+import { LIMITS } from '../../src/contracts/limits/limits.ts'
 import type { Caller } from '../../src/contracts/token.ts'
-import { coordinatorWorld, type CoordinatorWorld } from '../support/coordinator-world.ts'
-import { atRest } from '../support/fake-clock.ts'
-import { agent, OPERATOR } from '../support/signal-world.ts'
+import { coordinatorWorld, type CoordinatorWorld } from '../support/worlds/coordinator-world.ts'
+import { atRest } from '../support/fakes/fake-clock.ts'
+import { agent, OPERATOR } from '../support/worlds/signal-world.ts'
 
-/** Segments of every resource: below means to begin with all of the other's. */
+/** Segments of every resource: a child begins with all segments of its parent. */
 const RESOURCES = [['src'], ['src', 'a'], ['src', 'a', 'x.ts'], ['src', 'ab'], ['docs']]
 
 const who = fc.constantFrom(
@@ -23,7 +23,7 @@ const lock = fc.record({
   scope: fc.constantFrom(undefined, 'exact' as const, 'tree' as const),
   ttl_s: fc.constantFrom(undefined, 5, 60, 3_600),
   steal_own: fc.boolean(),
-  /** Shows the epoch that it was given last for this resource. */
+  /** Whether it sends the last epoch that it received for this resource. */
   with_epoch: fc.boolean(),
 })
 const unlock = fc.record({ kind: fc.constant('unlock' as const), who, resource, with_epoch: fc.boolean() })
@@ -33,7 +33,7 @@ const other = fc.oneof(
   fc.record({ kind: fc.constant('force' as const), resource }),
   fc.record({
     kind: fc.constant('wait' as const),
-    ms: fc.constantFrom(1, 5_000, LIMITS.registration_expire_ms + 1, 60_000, LIMITS.lease_retention_ms),
+    ms: fc.constantFrom(1, 5_000, LIMITS.registration_expire_ms + 1, 60_000, LIMITS.lock_retention_ms),
   }),
   fc.record({ kind: fc.constant('set_back' as const), ms: fc.constantFrom(1_000, 120_000) }),
   fc.record({ kind: fc.constantFrom('sweep' as const, 'restart' as const) }),
@@ -45,12 +45,12 @@ const step = fc.oneof(
 )
 type Step = typeof step extends fc.Arbitrary<infer S> ? S : never
 
-/** What the agents themselves know. */
+/** The facts that the agents themselves know. */
 interface Truth {
   highest: number
-  /** Every lease that was taken: its epoch, whose, and of what. */
-  taken: { epoch: number; owner: string; lock: Lock }[]
-  /** The epoch that an owner was given last, by owner and resource. */
+  /** Every lock: its epoch, owner and resource. */
+  taken: { epoch: number; owner: string; lock: LockView }[]
+  /** The last epoch of each owner and resource. */
   given: Map<string, number>
 }
 
@@ -58,8 +58,11 @@ const nameOf = ({ identity, session_id }: Pick<Caller, 'identity' | 'session_id'
   `${identity} ${session_id}`
 const pathOf = (index: number) => (RESOURCES[index] as string[]).join('/')
 
-/** Told in another way than the module does. */
-function conflict(one: Pick<Lock, 'resource' | 'scope'>, two: Pick<Lock, 'resource' | 'scope'>): boolean {
+/** An independent implementation of the module's rule. */
+function conflict(
+  one: Pick<LockView, 'resource' | 'scope'>,
+  two: Pick<LockView, 'resource' | 'scope'>,
+): boolean {
   const [a, b] = [one.resource.split('/'), two.resource.split('/')]
   const begins = (long: string[], short: string[]) => short.every((segment, n) => long[n] === segment)
   if (a.length === b.length) return begins(a, b)
@@ -94,7 +97,7 @@ async function take(world: CoordinatorWorld, truth: Truth, what: Step): Promise<
       const epoch = what.with_epoch ? truth.given.get(`${nameOf(what.who)} ${at}`) : undefined
       const before = world.status().locks.find((held) => held.resource === at)
       const done = await world.unlock(what.who, at, { epoch }).catch(refused)
-      if (done?.released === true) expect(nameOf(before as Lock)).toBe(nameOf(what.who))
+      if (done?.released === true) expect(nameOf(before as LockView)).toBe(nameOf(what.who))
       return world
     }
     case 'lost':
@@ -143,7 +146,7 @@ function check(world: CoordinatorWorld): void {
   }
 }
 
-test('no two hold what is in each other’s way, and epochs only grow', async () => {
+test('no two locks conflict, and epochs only increase', async () => {
   await fc.assert(
     fc.asyncProperty(fc.array(step, { maxLength: 40 }), async (steps) => {
       let world = await coordinatorWorld()
@@ -157,7 +160,7 @@ test('no two hold what is in each other’s way, and epochs only grow', async ()
   )
 })
 
-test('of calls at the same moment one gets the resource, whatever their order', async () => {
+test('one of several concurrent calls gets the resource, in any order', async () => {
   await fc.assert(
     fc.asyncProperty(fc.array(lock, { minLength: 2, maxLength: 8 }), async (locks) => {
       const world = await coordinatorWorld()

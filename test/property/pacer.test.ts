@@ -1,13 +1,13 @@
 /**
- * Laws of the pacer over any interleaving of pushes, drains, turns, lost links, lost bells and time.
- * `machine-world.ts` itself refuses a bell outside EMITTING, into a turn, with nothing pending, or for
- * a signal that does not wait.
+ * Invariants of the pacer over any interleaving of pushes, drains, turns, lost links, lost doorbells and time.
+ * `machine-world.ts` itself rejects a doorbell outside EMITTING, into a turn, with nothing pending, or for a signal
+ * that does not wait.
  */
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
-import { machineWorld, RULES, type MachineWorld } from '../support/machine-world.ts'
+import { machineWorld, RULES, type MachineWorld } from '../support/worlds/machine-world.ts'
 
-/** What an agent, its surface and its hub may do. The agent drains only inside a turn, as agents do. */
+/** Possible events of an agent, its surface and its hub. The agent drains only inside a turn. */
 type Move =
   | { do: 'push'; priority: number }
   | { do: 'accept without a push' }
@@ -74,11 +74,14 @@ const move: fc.Arbitrary<Move> = fc.oneof(
 
 interface Tally {
   turns: number
-  /** Times at which a bell may leave although no turn ended: it was lost, refused, or its shim went. */
+  /**
+   * Number of times that a doorbell may be sent although no turn ended: the last one was lost or rejected, or its shim
+   * ended.
+   */
   excuses: number
 }
 
-/** Performs what makes sense where the world stands; the rest changes nothing. */
+/** Performs a move that is possible in the current state; any other changes nothing. */
 function perform(world: MachineWorld, step: Move, tally: Tally): void {
   const { surface } = world.context.history
   const busy = world.report.turn === 'busy'
@@ -115,18 +118,18 @@ function perform(world: MachineWorld, step: Move, tally: Tally): void {
       return
     case 'drained elsewhere, unheard':
       world.losesSilently(1)
-      // At a reconnect this looks as if the agent had drained: then the bell's turn is over.
+      // After a reconnect this looks like a drain, which ends the doorbell's turn.
       tally.excuses += 1
       return
     case 'drained by another session':
       if (world.state !== 'DISCONNECTED') world.drains(1, 'another-session')
-      // With nothing left, or at a reconnect, the bell that is out is done with.
+      // With an empty queue, or after a reconnect, the outstanding doorbell no longer counts.
       tally.excuses += 1
       return
     case 'one expires':
       if (world.state === 'DISCONNECTED') return
       world.expires(1)
-      // No bell is answered, but at a reconnect it looks as if the agent had drained.
+      // No doorbell is answered, but after a reconnect it looks like a drain.
       tally.excuses += 1
       return
     case 'end the turn':
@@ -134,7 +137,7 @@ function perform(world: MachineWorld, step: Move, tally: Tally): void {
       return
     case 'end the turn, asking':
       if (surface.attached && busy) {
-        // What a shim does with a bell in its hands: the agent goes on in a new turn.
+        // A shim with a doorbell starts a new turn of the agent.
         if (world.turnEndsAsking()) {
           world.turnBegins(true)
           tally.turns += 1
@@ -202,14 +205,14 @@ function play(moves: readonly Move[], check: (world: MachineWorld, tally: Tally)
   return world
 }
 
-test('doorbells never outnumber turns and the bells that were lost, in any interleaving', () => {
+test('doorbells never outnumber turns and lost doorbells, in any interleaving', () => {
   fc.assert(
     fc.property(fc.array(move, { maxLength: 120 }), (moves) => {
       const refused = { count: 0 }
       play(moves, (world, { turns, excuses }) => {
         refused.count = world.errors.filter((error) => error === 'surface_inject_failed').length
         const { length: bells } = world.bells
-        // One bell for the turn that is to come, one for each that came, and those that reached nobody.
+        // One doorbell for the next turn, one for each turn so far, and the lost ones.
         const lost = lostBells(world)
         expect(bells).toBeLessThanOrEqual(1 + turns + excuses + refused.count + lost)
       })
@@ -218,15 +221,15 @@ test('doorbells never outnumber turns and the bells that were lost, in any inter
   )
 })
 
-/** Bells after which the surface stood idle long enough for the next to be a lost one's repetition. */
+/** Counts doorbells after which the surface was idle long enough for the next one to be a repetition of a lost one. */
 function lostBells(world: MachineWorld): number {
   return world.bells.filter(
     ({ at }, n) => n > 0 && at - (world.bells[n - 1]?.at ?? 0) >= RULES.bell_receipt_ms,
   ).length
 }
 
-test('no bell leaves while a turn runs, outside EMITTING, with nothing pending, or for a drained signal', () => {
-  // The world throws at the bell itself; these runs only have to be many and wild.
+test('no doorbell is sent during a turn, outside EMITTING, with nothing pending, or for a drained signal', () => {
+  // The world itself throws at a wrong doorbell; these runs only provide many random sequences.
   fc.assert(
     fc.property(fc.array(move, { maxLength: 200 }), (moves) => {
       play(moves, () => {})
@@ -258,7 +261,7 @@ function hasRequest(params: unknown): boolean {
   return (params as { request: number | null }).request !== null
 }
 
-test('whatever happened, once all is well a waiting signal is rung for within the patience', () => {
+test('a waiting signal is rung for within the patience once all faults have ended', () => {
   fc.assert(
     fc.property(fc.array(move, { maxLength: 80 }), (moves) => {
       const world = play(moves, () => {})
@@ -272,7 +275,7 @@ test('whatever happened, once all is well a waiting signal is rung for within th
       if (world.report.turn === 'busy') world.turnEnds()
       const before = world.bells.length
       world.pushes(5)
-      // A bell may be out for this turn already; then it is found lost and rung again.
+      // A doorbell may be outstanding for this turn; it is then found lost and repeated.
       world.pass(2 * RULES.reconnect_patience_ms)
       const seen = world.context.history.bell?.seen === true
       expect(world.bells.length > before || seen).toBe(true)
@@ -281,8 +284,8 @@ test('whatever happened, once all is well a waiting signal is rung for within th
   )
 })
 
-test('no second bell leaves in a turn before bell_receipt_ms of unbroken idleness, nor while the first is held', () => {
-  /** Everything but a turn that begins, a drain, and what a person asks for: the first bell is never answered. */
+test('no second doorbell is sent in a turn before bell_receipt_ms of continuous idleness, or while the first is held', () => {
+  /** All events except a new turn, a drain, and requests of the operator: the first doorbell is never answered. */
   const happening = fc.oneof(
     fc.record({ do: fc.constant('wait' as const), ms: fc.integer({ min: 1, max: 30_000 }) }),
     ...(
@@ -309,7 +312,7 @@ test('no second bell leaves in a turn before bell_receipt_ms of unbroken idlenes
       let idle_since: number | null = 0
       let there = true
       let checked = world.bells.length
-      /** Of a bell that has just left. */
+      /** Checks the doorbell that was just sent. */
       const check = () => {
         const [last, before] = [world.bells.at(-1), world.bells.at(-2)]
         if (world.bells.length === checked || last === undefined || before === undefined) return
@@ -319,7 +322,7 @@ test('no second bell leaves in a turn before bell_receipt_ms of unbroken idlenes
         expect(world.surfaceHolds).toBe(false)
       }
       const reports = (change: Parameters<MachineWorld['reports']>[0], same_shim = true) => {
-        // What was said last counts from now on, or on.
+        // The last report applies from now on.
         const turn = change?.turn ?? world.report.turn
         idle_since = turn !== 'idle' ? null : there && same_shim ? (idle_since ?? world.now) : world.now
         there = true
@@ -395,7 +398,7 @@ test('an idle surface with a backlog is rung within the patience and one reconne
       const since = world.now
       for (const { up_ms, down_ms, arrives, listed } of stretches) {
         world.pass(up_ms)
-        // While the link is up and reconciled nothing may be owed for longer than the patience.
+        // While the link is up and reconciled, no doorbell may be due for longer than the patience.
         if (world.now - since >= RULES.reconnect_patience_ms) break
         world.linkLost()
         if (arrives) world.accepts()
@@ -410,7 +413,7 @@ test('an idle surface with a backlog is rung within the patience and one reconne
         if (world.now - since >= RULES.reconnect_patience_ms) break
       }
       world.pass(Math.max(0, since + RULES.reconnect_patience_ms - world.now))
-      // Nobody answers it here, so it may have been found lost and rung again by now.
+      // No doorbell is answered here, so it may have been found lost and repeated.
       expect(world.bells[0]?.doorbell.reason).toBe('backlog')
     }),
     { numRuns: 200 },

@@ -1,15 +1,15 @@
-/** Two stores on one directory, as two processes would have them, and somebody with an editor. */
+/** Properties of two stores on one directory, as in two processes, and an external editor. */
 import fs from 'node:fs'
 import path from 'node:path'
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import type { RecordBody, RecordRow } from '../../src/ports/record-store.ts'
-import { readRecord, recordName, recordText } from '../../src/storage/file/record-file.ts'
-import { openProjectRecords } from '../../src/storage/file/project-records.ts'
+import { parseRecord, recordName, recordText } from '../../src/storage/file/records/record-file.ts'
+import { openProjectRecords } from '../../src/storage/file/project/project-records.ts'
 import { temporaryDirectory } from '../support/temporary-directory.ts'
 
 const ID = fc.constantFrom('a', 'b', 'c', 'd/e')
-/** As it comes out of JSON: without negative zeros. */
+/** JSON values without negative zeros, which JSON cannot represent. */
 const json = fc.jsonValue({ maxDepth: 2 }).map((value) => JSON.parse(JSON.stringify(value)) as fc.JsonValue)
 const fields = fc.dictionary(
   fc.constantFrom('title', 'body', 'id', 'kind', 'n'),
@@ -17,22 +17,22 @@ const fields = fc.dictionary(
 ) as fc.Arbitrary<RecordBody>
 
 describe('the text of a record', () => {
-  test('says what it was made from, in either form', () => {
+  test('the text of a record can be parsed to the record, in either form', () => {
     const own = fc.record({ kind: fc.constant('issue'), id: ID }, { requiredKeys: [] })
     fc.assert(
       fc.property(fc.constantFrom('wrapped', 'plain'), ID, fields, own, (form, id, body, says) => {
         const whole = { ...body, ...says }
         const text = recordText(form, 'issue', id, whole)
-        expect(readRecord(form, 'issue', recordName(id), text)).toEqual({ id, body: whole })
+        expect(parseRecord(form, 'issue', recordName(id), text)).toEqual({ id, body: whole })
       }),
     )
   })
 
-  test('cut off anywhere is no record, or the same', () => {
+  test('the text of a record cut off anywhere is invalid or unchanged', () => {
     fc.assert(
       fc.property(fc.constantFrom('wrapped', 'plain'), fields, fc.nat(), (form, body, cut) => {
         const text = recordText(form, 'issue', 'a', body)
-        const read = readRecord(form, 'issue', 'a', text.slice(0, cut % text.length))
+        const read = parseRecord(form, 'issue', 'a', text.slice(0, cut % text.length))
         if ('id' in read) expect(read).toEqual({ id: 'a', body })
       }),
     )
@@ -63,11 +63,11 @@ const command: fc.Arbitrary<Command> = fc.oneof(
   fc.record({ do: fc.constant('list' as const), who }),
 )
 
-test('whatever two stores and a person do to the same files, both stores see the same', async () => {
+test('two stores see the same records after any changes by both stores and an editor', async () => {
   await fc.assert(
     fc.asyncProperty(fc.array(command, { maxLength: 25 }), async (commands) => {
       const root = temporaryDirectory()
-      // Nobody is in the middle of writing what does not parse.
+      // No writer is active, so the stores need not wait for an incomplete line.
       const stores = [0, 1].map(() => openProjectRecords({ root, pause: async () => undefined }))
       const model = new Map<string, RecordBody>()
       const expected = (): RecordRow[] =>
@@ -85,7 +85,7 @@ test('whatever two stores and a person do to the same files, both stores see the
         } else if (step.do === 'get') {
           expect(await store(step.who).get('issue', step.id)).toEqual(model.get(step.id) ?? null)
         } else if (step.do === 'add') {
-          // From both at once, and none may be lost.
+          // Both stores add at once, and no addition may be lost.
           const adding = Array.from({ length: step.times }, (_, turn) =>
             store(turn % 2 === step.who ? 0 : 1).exclusive('issue', async (records) => {
               await records.put(step.id, oneMore(await records.get(step.id)))

@@ -1,10 +1,10 @@
-/** Logs and tables against the reference store, and against every point where a crash may cut them. */
+/** Compares logs and tables with the reference store, and at every point where a crash may cut them. */
 import fs from 'node:fs'
 import path from 'node:path'
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import type { RecordBody } from '../../src/ports/record-store.ts'
-import { openProjectRecords } from '../../src/storage/file/project-records.ts'
+import { openProjectRecords } from '../../src/storage/file/project/project-records.ts'
 import { createMemoryRecordStore } from '../../src/storage/memory/record-store.ts'
 import { temporaryDirectory } from '../support/temporary-directory.ts'
 
@@ -37,13 +37,13 @@ const command: fc.Arbitrary<Command> = fc.oneof(
 )
 
 describe.each(['entry', 'entity', 'decision'])('records of the kind %s', (kind) => {
-  test('are what the reference store says, whatever is asked of two stores and in whatever order', async () => {
+  test('two stores of the kind agree with the reference store for any sequence of calls', async () => {
     await fc.assert(
       fc.asyncProperty(fc.array(command, { maxLength: 20 }), async (commands) => {
         const root = temporaryDirectory()
         const stores = [openProjectRecords({ root }), openProjectRecords({ root })]
         const model = createMemoryRecordStore()
-        /** What was asked of a store and not waited for; the other one is asked when that is over. */
+        /** Pending requests to one store; the other receives the same requests when they are done. */
         let asked: Promise<unknown>[] = []
         let asking: 0 | 1 = 0
         const settle = async () => {
@@ -57,7 +57,7 @@ describe.each(['entry', 'entity', 'decision'])('records of the kind %s', (kind) 
           if (step.do === 'put') {
             asked.push(real.put(kind, step.id, step.body), model.put(kind, step.id, step.body))
           } else if (step.do === 'remove' || step.do === 'set aside') {
-            const gone = step.do === 'remove' ? 'remove' : 'setAside'
+            const gone = step.do === 'remove' ? 'remove' : 'quarantine'
             asked.push(real[gone](kind, step.id, 'bad'), model[gone](kind, step.id, 'bad'))
           } else if (step.do === 'work') {
             for (const one of [real, model]) {
@@ -87,7 +87,7 @@ describe.each(['entry', 'entity', 'decision'])('records of the kind %s', (kind) 
 })
 
 describe('a log', () => {
-  test('that was cut at any byte has lost at most its last line, and takes new ones', async () => {
+  test('a log cut at any byte has lost at most its last line, and accepts new ones', async () => {
     const words = fc.array(fc.string({ unit: 'grapheme', maxLength: 12 }), { minLength: 1, maxLength: 6 })
     await fc.assert(
       fc.asyncProperty(words, fc.nat(), fc.boolean(), async (texts, at, isRead) => {
@@ -100,7 +100,7 @@ describe('a log', () => {
         const cut = at % (whole.length + 1)
         fs.truncateSync(file, cut)
         fs.utimesSync(file, new Date(), new Date(Date.now() - 5_000))
-        // A record is there once its closing brace is; the newline behind it may be missing.
+        // A record is present when its closing brace is; its newline may be missing.
         const left = whole.subarray(0, cut).toString('latin1').split('\n')
         const full = left.filter(
           (line, n) =>
@@ -120,7 +120,7 @@ describe('a log', () => {
 })
 
 describe('a table', () => {
-  test('that was cut at any byte keeps every record that is whole', async () => {
+  test('a table cut at any byte keeps every complete record', async () => {
     const words = fc.array(fc.string({ unit: 'grapheme', maxLength: 12 }), { minLength: 1, maxLength: 6 })
     await fc.assert(
       fc.asyncProperty(words, fc.nat(), fc.boolean(), async (texts, at, isPretty) => {
@@ -134,7 +134,7 @@ describe('a table', () => {
         fs.writeFileSync(file, cut)
         fs.utimesSync(file, new Date(), new Date(Date.now() - 5_000))
         const rows = await openProjectRecords({ root }).list('entity')
-        // Texts may hold what ends a line for `^` and `.`.
+        // Texts may contain line terminators for `^` and `.`.
         const ends = isPretty ? /(?<![^\n]) {2}\},?/g : /(?<![^\n]),?\{[^\n]*\}/g
         const expected = records.slice(0, cut.match(ends)?.length ?? 0)
         expect(rows.map(({ body: one }) => one)).toEqual(expected)

@@ -1,12 +1,12 @@
-/** Laws of routines, over any steps: where they come from makes no difference, and each ends in its place. */
+/** Properties of routines for any steps: their source makes no difference, and each ends in its place. */
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import * as z from 'zod'
-import { LIMITS } from '../../src/contracts/limits.ts'
-import { Report, Routine, RoutineSteps, type RoutineStep } from '../../src/contracts/routine.ts'
+import { LIMITS } from '../../src/contracts/limits/limits.ts'
+import { Report, Routine, RoutineSteps, type RoutineStep } from '../../src/contracts/runs/routine.ts'
 import type { Json } from '../../src/contracts/ids.ts'
 import { defineAction, defineFacade } from '../../src/kernel/define.ts'
-import { routineKernel } from '../support/routine-kernel.ts'
+import { routineKernel } from '../support/worlds/routine-kernel.ts'
 
 let changed = 0
 const world_facade = (name: string, facet: string) =>
@@ -55,7 +55,7 @@ const kind: fc.Arbitrary<Pick<RoutineStep, 'step' | 'with'>> = fc.oneof(
   fc.constant({ step: 'nothing' }),
   fc.dictionary(fc.string(), value, { maxKeys: 3 }).map((told) => ({ step: 'call', with: told })),
 )
-/** Steps that refer to and need each other, mostly sensibly. */
+/** Steps that refer to and require each other, mostly validly. */
 const steps: fc.Arbitrary<RoutineStep[]> = fc
   .array(fc.tuple(kind, fc.subarray([...IDS]), fc.boolean()), { minLength: 1, maxLength: IDS.length })
   .map((many) =>
@@ -81,7 +81,7 @@ const comparable = (report: Report): unknown =>
   JSON.parse(JSON.stringify(report, (key, one: unknown) => (VARIES.includes(key) ? undefined : one)))
 
 describe('any steps', () => {
-  test('that are given report what they report when they are configured', () =>
+  test('given steps have the same report as configured ones', () =>
     fc.assert(
       fc.asyncProperty(steps, params, fc.boolean(), async (given, told, dry_run) => {
         const world = routineKernel({
@@ -98,7 +98,7 @@ describe('any steps', () => {
 
   const world = routineKernel({ facades })
 
-  test('end each in its place, and nothing that builds on a failure is done', () =>
+  test('any steps end each in its place, and steps that need a failed one are skipped', () =>
     fc.assert(
       fc.asyncProperty(steps, params, async (given, told) => {
         const report = await world.call('routine', 'eval', { steps: given, params: told })
@@ -121,7 +121,7 @@ describe('any steps', () => {
       { numRuns: 100 },
     ))
 
-  test('change nothing in a dry run', () =>
+  test('any steps change nothing in a dry run', () =>
     fc.assert(
       fc.asyncProperty(steps, params, async (given, told) => {
         changed = 0
@@ -134,10 +134,10 @@ describe('any steps', () => {
     ))
 })
 
-describe('anything that somebody calls steps', () => {
+describe('any value given as steps', () => {
   const world = routineKernel({ facades })
 
-  test('is taken or refused, and never breaks', () =>
+  test('any value given as steps is accepted or rejected without an internal error', () =>
     fc.assert(
       fc.asyncProperty(fc.array(fc.jsonValue(), { maxLength: 3 }), async (told) => {
         const outcome = await world.kernel.call('routine', 'eval', { steps: told })
@@ -147,7 +147,7 @@ describe('anything that somebody calls steps', () => {
       { numRuns: 200 },
     ))
 
-  test('has a report of bounded size', () =>
+  test('any value given as steps has a report of limited size', () =>
     fc.assert(
       fc.asyncProperty(fc.array(fc.nat(40_000), { minLength: 1, maxLength: 50 }), async (lengths) => {
         const given = lengths.map((length) => ({

@@ -1,22 +1,25 @@
-/** What can happen in a step of a simulation, and how likely each is in one run. */
+/** The actions that a simulation step can perform, and the probability of each one in a run. */
 import { Dice } from '../support/dice.ts'
-import { EVERYBODY, HERALD } from './ledger.ts'
-import { CALM, type NetworkFaults } from './network.ts'
-import { CALM_DISK } from './process-disk.ts'
-import { GOOD, type BellFate, type Manners, type TurnHabit } from './surface.ts'
-import type { World } from './world.ts'
-import { ackResult, send } from './senders.ts'
+import { EVERYBODY, HERALD } from './promises/ledger.ts'
+import { CALM, type NetworkFaults } from './world/network.ts'
+import { CALM_DISK } from './world/process-disk.ts'
+import { GOOD, type BellFate, type Manners, type TurnHabit } from './world/surface.ts'
+import type { World } from './world/world.ts'
+import { ackResult, send } from './world/senders.ts'
 
 type Act = (world: World, plan: Plan) => void
 
-/** One run: who takes part, and which kinds of trouble there are. Many runs without some kinds find more than one with all. */
+/**
+ * Configuration of one run: which actors take part and which kinds of faults are enabled. Many runs with a few kinds
+ * each find more bugs than one run with all kinds.
+ */
 export interface Plan {
   personas: string[]
   weights: Partial<Record<Action, number>>
   manners: Manners
   network: NetworkFaults
   sync_ms_max: number
-  /** Wishes go to these, and come from them. */
+  /** Whether wishes are also sent to and from agents connected by a WebSocket without a daemon. */
   link_agents: boolean
   replies: World['replies']
 }
@@ -24,12 +27,12 @@ export interface Plan {
 const PERSONAS = ['ada', 'bob', 'cy', 'dee']
 const PRIORITIES = [3, 3, 3, 3, 0, 1, 5, 9]
 const LOCK_LOOK_MS = 10_000
-/** How long it may take to write that somebody is wrapped, while another hub comes in between. */
+/** Maximum delay of the disk write that records a wrapped persona, while a second hub takes over. */
 const WRAP_MS_MAX = 500
 const LONG_TTL_S = 86_400
-/** Three reminders, and as long again. */
+/** Covers three reminders, and the same time again without a doorbell. */
 const SILENCE_MS = [900_000, 2_400_000] as const
-/** After the first reminder, before the second. */
+/** After the first reminder and before the second. */
 const BETWEEN_REMINDERS_MS = 100_000
 
 function anyHost(world: World) {
@@ -68,11 +71,11 @@ const ACTIONS = {
       to_session,
       ttl_s: LONG_TTL_S,
     })
-    // Another session comes by while it waits.
+    // Another session of the same persona drains while this one waits.
     if (dice.chance(0.5)) timeline.at(dice.between(0, 1_000), () => world.visit(identity))
   },
   broadcast(world) {
-    // As `turnbell mcp` does; without one it means the same, and is said once.
+    // `turnbell mcp` sends a key with the request. A request without a key has the same effect, but is sent only once.
     const key = world.dice.chance(0.5) ? `all-${world.truth.wishes.length}` : null
     const common = { from: HERALD, to: EVERYBODY, priority: 3 }
     send(world, { ...common, key, to_session: null, ttl_s: LONG_TTL_S })
@@ -115,8 +118,8 @@ const ACTIONS = {
     timeline.at(dice.between(1_000, 600_000), () => void operator.bringBack(identity))
   },
   /**
-   * Nobody wants anything for longer than the longest reminder takes: see `pauseAfter`. Where daemons are killed, one of them
-   * has just rung, and starts again between two reminders.
+   * No action runs for longer than the longest reminder interval (see `pauseAfter`). Where daemons are killed, one that
+   * has just rung restarts between two reminders.
    */
   silence(world, plan) {
     if (plan.weights.killDaemon === undefined) return
@@ -144,7 +147,7 @@ const ACTIONS = {
     world.cutPower()
   },
   crashAmidst(world, plan) {
-    // While something is on its way to the disk.
+    // Performed while a write is on its way to the disk.
     const { dice, timeline } = world
     ACTIONS.burst(world)
     if (dice.chance(0.5)) ACTIONS.broadcast(world)
@@ -158,19 +161,20 @@ const ACTIONS = {
     timeline.at(dice.between(0, longest_ms), () => (power ? ACTIONS.cutPower(world) : ACTIONS.killHub(world)))
   },
   usurpHub(world, plan) {
-    // It stands still, its lock goes stale, another takes over; later it goes on.
+    // The hub is suspended, its lock goes stale and another hub takes over. Later the suspended hub resumes.
     if (world.hub === null) return
     const { dice, hub, operator, personas, timeline } = world
     const { host } = hub
     const { latency_ms_max } = world.network.faults
     let soon_ms = 0
     if (dice.chance(0.3)) {
-      // In the middle of a sync that fails; the other's are good.
+      // Happens during a sync that fails; syncs of the other hub succeed.
       world.disk_faults = { ...world.disk_faults, sync_fails: 1 }
       ACTIONS.burst(world)
       soon_ms = dice.between(0, plan.sync_ms_max + latency_ms_max)
     } else if (plan.weights.wrap !== undefined && dice.chance(0.5)) {
-      // In the middle of writing that somebody is wrapped, whom the other may have back before it goes on.
+      // Happens while the hub writes that a persona is wrapped. The other hub may restore the persona before this one
+      // resumes.
       const identity = dice.pick(personas)
       void operator.wrap(identity, dice.pick(['wrap', 'remove'] as const))
       world.disk_faults = { ...world.disk_faults, sync_ms_max: WRAP_MS_MAX }
@@ -179,13 +183,13 @@ const ACTIONS = {
     }
     timeline.at(soon_ms, () => {
       world.disk_faults = { ...world.disk_faults, sync_fails: 0, sync_ms_max: CALM_DISK.sync_ms_max }
-      // Another may have come in its place by now, which nothing would keep from being a second one.
+      // Another hub may have replaced this one. Without this check, a second hub would be started.
       if (!host.alive || world.hub?.host !== host) return
       host.stop()
       world.startHub()
       timeline.at(world.dice.between(0, 20_000), () => {
         host.resume()
-        // Should it write nothing, it notices when it looks at its lock.
+        // A hub that writes nothing notices the takeover at its next lock check.
         timeline.at(world.dice.between(0, LOCK_LOOK_MS), () => host.kill())
       })
     })
@@ -227,7 +231,7 @@ const ACTIONS = {
   },
   part(world) {
     const host = anyHost(world)
-    // A plain client confirms with whatever it asks next; it is on the hub's own machine.
+    // A plain client confirms a drain with its next request; it runs on the hub's own machine.
     const plain = [...world.surfaces.values()].some((one) => one.host === host && one.manners.plain)
     if (host === null || plain) return
     const ways = world.dice.pick([['out', 'in'], ['out', 'in'], ['out'], ['in']] as const)
@@ -266,7 +270,7 @@ const ACTIONS = {
 
 export type Action = keyof typeof ACTIONS
 
-/** What always goes on; the rest is switched on by run. */
+/** Weights of the actions that are always enabled; the others are enabled per run. */
 const WORK: Partial<Record<Action, number>> = { send: 30, burst: 4, prompt: 12 }
 const EXTRAS: Partial<Record<Action, number>> = {
   sendToSession: 3,
@@ -276,7 +280,7 @@ const EXTRAS: Partial<Record<Action, number>> = {
   replay: 2,
   cancel: 2,
 }
-/** What a person does with personas and their daemons. */
+/** Weights of what an operator does with personas and their daemons. */
 const OPERATING: Partial<Record<Action, number>> = { askDaemon: 6, wrap: 0.5 }
 const TROUBLE: Partial<Record<Action, number>> = {
   ...{ killHub: 0.4, stopHub: 0.4, killHubAtDisk: 0.8, cutPower: 0.4, crashAmidst: 0.8, usurpHub: 0.4 },
@@ -308,9 +312,9 @@ export function planOf(seed: number): Plan {
     link_agents: dice.chance(0.3),
     replies: null,
   }
-  // Last, so that what is new here leaves the rest of every plan as it was.
+  // Drawn last, so that adding an action here does not change the rest of a seed's plan.
   Object.assign(plan.weights, some(OPERATING))
-  // In few runs: where the clock was set, nobody can say as sharply what is over.
+  // Enabled in few runs: after a clock change the rules allow more outcomes of expiry.
   if (dice.chance(0.2)) plan.weights.setAllClocks = 0.1
   if (dice.chance(0.2)) {
     plan.weights.silence = 0.5
@@ -318,7 +322,7 @@ export function planOf(seed: number): Plan {
   }
   if (dice.chance(0.2)) plan.manners = withHabit(plan.manners, 'drain and change shims', 3)
   if (dice.chance(0.2)) {
-    // A wrapped sender gets no reply, and nobody can tell as sharply who was wrapped when.
+    // A wrapped sender gets no reply, and the time at which it was wrapped is known less exactly.
     plan.replies = plan.weights.wrap === undefined ? 'sender' : 'operator'
     if (plan.replies === 'sender') plan.weights.completeByOperator = 3
     else delete plan.weights.completeByOperator
@@ -359,7 +363,7 @@ export function act(world: World, plan: Plan): Action {
   return action
 }
 
-/** How long it is until the next step: mostly moments, now and then minutes. */
+/** Returns the pause before the next step, in milliseconds: usually short, occasionally minutes. */
 export function pauseAfter(action: Action, dice: Dice): number {
   if (action === 'silence') return dice.between(...SILENCE_MS)
   const kind = dice.weighted({ none: 2, moment: 10, seconds: 3, minutes: 0.05, hour: 0.002 })

@@ -1,13 +1,16 @@
-/** Bundles the simulation with the product's own sources, as they are or with one planted bug. */
+/** Bundles the simulation with the product's sources, unchanged or with one planted bug. */
 import { createHash } from 'node:crypto'
 import fs from 'node:fs'
 import path from 'node:path'
-import { bundled } from '../support/bundled.mjs'
+import { bundled } from '../support/command/bundled.mjs'
 import { withBug } from './mutants/plant.mjs'
 
 const root = path.resolve(import.meta.dirname, '../..')
 
-/** Answers the folder with `main.js`, `search.js`, `worker.js` and `tracer.js`. A mutant that no longer fits its file is an error: it would test nothing. */
+/**
+ * Returns the folder that contains `main.js`, `search.js`, `worker.js` and `tracer.js`. Throws if a mutant no longer
+ * fits its file, because it would test nothing.
+ */
 export function bundleSimulation(ending, mutant) {
   const plugins = mutant === undefined ? [] : [planted(mutant)]
   return bundled(
@@ -19,8 +22,8 @@ export function bundleSimulation(ending, mutant) {
 }
 
 /**
- * Packages stay outside of the bundles: what they do is told apart by their versions. Those for development as well, as what
- * is built holds some of them.
+ * Packages are not bundled, so their versions identify their behaviour. Development packages count too, because built
+ * files contain some of them.
  */
 function packagesDigest() {
   const { packages } = JSON.parse(fs.readFileSync(path.join(root, 'package-lock.json'), 'utf8'))

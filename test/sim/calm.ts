@@ -1,42 +1,45 @@
 /**
- * The calm after the storm: everything is mended, everybody behaves, and from here on all that waits must arrive.
- * Then everything is at rest, and at last the power is cut once more.
+ * The recovery phase at the end of a run: all faults are removed, every actor behaves well, and everything pending must
+ * be delivered. When the system is at rest, the power is cut once more.
  */
-import { LIMITS } from '../../src/contracts/limits.ts'
+import { LIMITS } from '../../src/contracts/limits/limits.ts'
 import { Violation } from '../support/violation.ts'
-import type { Host } from './host.ts'
-import { CALM, type NetworkFaults } from './network.ts'
-import { CALM_DISK } from './process-disk.ts'
-import { checkDelivered } from './store-rules.ts'
-import { GOOD } from './surface.ts'
-import { RESTART_MS_MAX, type World } from './world.ts'
-import { send } from './senders.ts'
+import type { Host } from './world/host.ts'
+import { CALM, type NetworkFaults } from './world/network.ts'
+import { CALM_DISK } from './world/process-disk.ts'
+import { checkDelivered } from './promises/store-rules.ts'
+import { GOOD } from './world/surface.ts'
+import { RESTART_MS_MAX, type World } from './world/world.ts'
+import { send } from './world/senders.ts'
 
-/** Longer than any patience: the longest is that with an idle surface and a backlog, doubled by lost bells. */
+/**
+ * Longer than any wait in the product. The longest is the one with an idle surface and a backlog, doubled by lost
+ * doorbells.
+ */
 const HEALING_MS = 15 * 60_000
 const TURNS_MS = 2 * 60_000
-/** Longer than any pause between two tries to reach the hub. */
+/** Longer than the maximum pause between two attempts to reach the hub. */
 const RECONNECTED_MS = 2 * 60_000
-/** A turn takes some of a long queue. */
+/** Maximum number of turns: each turn takes a part of a long queue. */
 const QUIET_TURNS_MAX = 50
 
 export interface Storm {
   network: Pick<NetworkFaults, 'lose' | 'reorder'>
-  /** Some signals were for one session alone. */
+  /** Whether some signals were addressed to one session only. */
   for_sessions: boolean
 }
 
-/** Rejects with the Violation of what does not arrive, or is not true of a world at rest. */
+/** Rejects with a Violation if a signal is not delivered or an invariant of a system at rest is broken. */
 export async function calm(world: World, storm: Storm): Promise<void> {
   const { lose, reorder } = storm.network
   await heal(world, { lossy: lose + reorder > 0, fresh_sessions: world.dice.chance(0.5) })
   await world.pass(HEALING_MS)
-  // Nobody may have told the hub that a session is over; it then takes as long as a lease lives.
+  // The hub may not have been notified that a session ended; its leases then expire after `lease_ms`.
   if (storm.for_sessions || leftLeased(world).length > 0) await world.pass(LIMITS.lease_ms)
   await checkAtRest(world, 'loud')
   await takeWhatIsQuiet(world)
   await makeFinal(world)
-  // A drain that nothing has confirmed goes back when its lease is over, and is taken once more.
+  // An unconfirmed drain is released when its lease expires, and its signals are drained again.
   if (leased(world).length > 0) {
     await world.pass(LIMITS.lease_ms)
     await takeWhatIsQuiet(world)
@@ -59,7 +62,7 @@ async function heal(
   goOn(world.hosts())
   if (world.hub === null) world.startHub()
   await world.pass(60_000)
-  // What a middlebox lost is found with the next list.
+  // Frames lost by a middlebox are recovered with the next list.
   if (lossy) world.network.cutAll()
   for (const identity of world.operator.ever_wrapped) await world.looked(world.operator.bringBack(identity))
   for (const identity of world.personas) {
@@ -68,7 +71,7 @@ async function heal(
     if (fresh_sessions || surface?.host.alive !== true || surface.manners.delivery === 'pull') {
       world.startSurface(identity)
     } else surface.manners = GOOD
-    // Whoever has ignored its bells is rung again once there is something new.
+    // A daemon whose doorbells were ignored rings again only after a new signal.
     const key = `last for ${identity}`
     send(world, { from: 'operator', to: identity, priority: 3, key, to_session: null, ttl_s: 86_400 })
   }
@@ -81,7 +84,7 @@ function goOn(hosts: readonly Host[]): void {
   }
 }
 
-/** What is quiet waits for turns that come anyway, or for a person who asks for a bell. */
+/** Quiet signals wait for a turn that begins for another reason, or for an operator who requests a doorbell. */
 async function takeWhatIsQuiet(world: World): Promise<void> {
   const rings = world.dice.chance(0.5)
   for (let turn = 0; turn < QUIET_TURNS_MAX && waiting(world) > 0; turn++) {
@@ -94,8 +97,8 @@ async function takeWhatIsQuiet(world: World): Promise<void> {
 }
 
 /**
- * The end of a turn may have been heard too early to confirm what was drained in it; that of the next one does, without
- * another drain.
+ * The end of a turn may have been processed too early to confirm the drain of that turn. The end of the next turn
+ * confirms it without another drain.
  */
 async function makeFinal(world: World): Promise<void> {
   for (const surface of world.surfaces.values()) {
@@ -105,22 +108,22 @@ async function makeFinal(world: World): Promise<void> {
   await world.pass(TURNS_MS)
 }
 
-/** How many signals nobody has drained yet. */
-/** The person reads no mail here. */
+/** Returns the number of signals that have not been drained yet. */
+/** The operator has no agent that drains the signals sent to it. */
 const waiting = ({ hub }: World) =>
   hub === null ? 0 : hub.store.health().pending - hub.store.pendingCount('operator')
 
-/** The drains that nothing has confirmed yet. */
+/** Returns the drains that are not confirmed yet. */
 const leased = (world: World) => world.hub?.store.leases() ?? []
 
-/** Those of sessions that are over. */
+/** Returns the leases of sessions that have ended. */
 function leftLeased(world: World) {
   const sessions = new Set([...world.surfaces.values()].map(({ caller }) => caller.session_id))
   for (const agent of world.agents) sessions.add(agent.session)
   return leased(world).filter(({ session_id }) => !sessions.has(session_id))
 }
 
-/** Nothing is left to do. */
+/** Throws a Violation if any signal or lease is still pending. */
 async function checkAtRest(world: World, which: 'loud' | 'all'): Promise<void> {
   const { hub } = world
   if (hub === null) throw new Violation('everything heals', 'there is no hub')
@@ -154,7 +157,7 @@ async function checkAtRest(world: World, which: 'loud' | 'all'): Promise<void> {
   }
 }
 
-/** Once everything has come to rest the power is cut, and all of it is still there, and at rest. */
+/** After the system has come to rest the power is cut. Afterwards the same state must be on disk, still at rest. */
 async function checkLast(world: World): Promise<void> {
   world.cutPower()
   await world.pass(2 * RESTART_MS_MAX)

@@ -1,11 +1,11 @@
-/** The command: simulations by seed, by number, or for hours. */
+/** The `sim` command: runs simulations by seed, by count, or for a duration. */
 import os from 'node:os'
 import fs from 'node:fs'
 import path from 'node:path'
 import { Worker } from 'node:worker_threads'
-import { commandOptions, needDirectory, SEEDS } from '../support/command-options.mjs'
-import type { Ending } from '../support/ending.mjs'
-import { addCounts, openKept, type Kept, type KeptResult } from './kept.ts'
+import { commandOptions, needDirectory, SEEDS } from '../support/command/command-options.mjs'
+import type { Ending } from '../support/command/ending.mjs'
+import { addCounts, openKept, type Kept, type KeptResult } from './promises/kept.ts'
 import { openPool, type Pool } from './pool.ts'
 import { numbersIn, rangesOf } from './ranges.ts'
 import { shrink } from './shrink.ts'
@@ -17,24 +17,24 @@ const HOURS_MAX = 10_000
 const HELP = `usage: npm run sim -- [options]
 
   --seed N      the first seed (1)
-  --seeds N     how many, each the next number (1)
-  --steps N     steps of each (2000)
-  --hours H     seeds until so long is over, instead of --seeds
-  --only LIST   of these steps alone, such as 3,17-20
-  --jobs N      threads, at most ${JOBS_MAX} (as many as there are cores)
-  --keep FILE   note each seed there; what was killed goes on where it was, or begins anew if the code is another
-  --no-shrink   leave a failing run as long as it is
+  --seeds N     number of consecutive seeds (1)
+  --steps N     steps of each run (2000)
+  --hours H     run for this time, instead of --seeds
+  --only LIST   run only these steps, such as 3,17-20
+  --jobs N      threads, at most ${JOBS_MAX} (one for each core)
+  --keep FILE   store the result of each seed; a killed run continues, or starts over if the code has changed
+  --no-shrink   do not shorten a failing run
   --trace       print every step of a single run
 
-Prints a line for each seed that breaks a promise, and what was done altogether, after Ctrl-C as well.
-Exit 1 when one did, 2 for what makes no sense or tries nothing, 3 where the command itself could not go on.
+Prints a line for each seed that breaks a promise, and the totals, also after Ctrl-C.
+Exit 1 if a promise was broken, 2 for invalid arguments or if nothing was tried, 3 if the command itself failed.
 `
 
-/** A failing run is shrunk with so many others at most. */
+/** Maximum number of runs made to shrink a failing run. */
 const SHRINK_TRIES = 150
 const PROGRESS_MS = 30_000
 
-/** `threads` are the bundles of `worker.ts` and `tracer.ts`. Answers the exit code: see the help. */
+/** `threads` are the bundles of `worker.ts` and `tracer.ts`. Returns the exit code, as described in the help. */
 export async function main(argv: string[], threads: Threads, ending: Ending): Promise<number> {
   const wanted = wantedIn(argv)
   if (wanted.trace) return trace(wanted, threads.tracer, ending)
@@ -74,7 +74,10 @@ interface Wanted {
   trace: boolean
 }
 
-/** It is put in the place of what stands there: of a device, or of a link to something, there would be none any more. */
+/**
+ * Throws unless `file` is a regular file or does not exist. The results replace the file, which would destroy a device
+ * or a link.
+ */
 function needKeepable(file: string): void {
   needDirectory('keep', path.dirname(file))
   if (fs.lstatSync(file, { throwIfNoEntry: false })?.isFile() === false)
@@ -133,7 +136,7 @@ function onlyIn(text: string, steps: number): ReadonlySet<number> {
   return only
 }
 
-/** On a thread of its own: a simulation never waits for the real loop, and so would hear of no Ctrl-C. */
+/** Runs on a separate thread, because a simulation never yields to the real event loop and would not receive Ctrl-C. */
 async function trace({ seed, steps, only }: Wanted, tracer_file: string, ending: Ending): Promise<number> {
   const tracer = new Worker(tracer_file, { workerData: { seed, steps, only } satisfies SimulationOptions })
   ending.onInterrupt(() => tracer.terminate())
@@ -165,7 +168,7 @@ async function many(wanted: Wanted, pool: Pool, kept: Kept, ending: Ending): Pro
   const isWanted = (seed: number) => seed >= first && seed < first + seeds
   const passed = [...kept.passed]
   const known = [...passed, ...kept.broken.keys()].filter(isWanted).length
-  // Nobody can tell what was done in some of them.
+  // The actions of some runs are unknown.
   const counts_all = passed.every(isWanted)
   if (counts_all) addCounts(totals, kept.counts)
   const uncounted = counts_all ? '' : ', and what was done in those that passed is not counted'
@@ -204,17 +207,17 @@ async function many(wanted: Wanted, pool: Pool, kept: Kept, ending: Ending): Pro
   ending.onInterrupt(sayTotals)
   await Promise.all(Array.from({ length: jobs }, worker))
   sayTotals()
-  if (done === 0) process.stderr.write('nothing was tried: the time was over before the first seed\n')
+  if (done === 0) process.stderr.write('nothing was tried: the time was over before the first seed ended\n')
   return done === 0 ? 2 : failed === 0 ? 0 : 1
 }
 
-/** How many have happened. */
+/** Returns the number of steps that ran. */
 function stepsOf({ steps, broken }: SimulationResult, only: ReadonlySet<number> | undefined): number {
   const last = Math.min(broken?.step ?? steps, steps)
   return only === undefined ? last : [...only].filter((step) => step <= last).length
 }
 
-/** What was broken, and the run in which it was, as a command. */
+/** Formats the broken promise and the command that repeats the run. */
 export function told(
   { seed, steps, broken }: SimulationResult,
   only: ReadonlySet<number> | undefined,
@@ -230,7 +233,7 @@ function commandOf(seed: number, steps: number, only: Iterable<number> | undefin
   return `npm run sim -- --seed ${seed} --steps ${steps}${some}`
 }
 
-/** The same failure with fewer steps, as a command. */
+/** Returns a command that produces the same failure with fewer steps. */
 async function shorter(
   { seed, steps, broken }: SimulationResult,
   only: ReadonlySet<number> | undefined,

@@ -1,23 +1,24 @@
 /**
- * Simulations on several threads. `npm run sim` and `npm run mutants` ask V8 to collect garbage on these threads alone, as its
- * own would take the cores from them, and to compile each function when it is first called and keep it: the work is
- * spread over a thousand functions. A tenth to a seventh of the time.
+ * Runs simulations on several threads. `npm run sim` and `npm run mutants` restrict V8's garbage collection to these
+ * threads, because helper threads would take the cores from them. They also make V8 compile each function on its first
+ * call and keep the result, because the work is spread over a thousand functions. This saves a tenth to a seventh of
+ * the time.
  */
 import { Worker } from 'node:worker_threads'
 import type { SimulationOptions, SimulationResult } from './simulate.ts'
 
-/** What a simulation throws away is mostly gone before the first look at it. */
+/** Size of the young generation. Most garbage of a simulation is unreachable before the first collection. */
 const YOUNG_MIB = 64
-/** Of real time; 2,000 steps take a few seconds. */
+/** Real-time limit after which a run counts as hanging; 2,000 steps take a few seconds. */
 const STANDS_STILL_MS = 10 * 60_000
 const STANDS_STILL_MS_A_STEP = 300
-/** What Node says of a thread that has ended. */
+/** Exit code that Node reports for a thread that has ended. */
 const GONE = -1
 
 export interface Pool {
   /**
-   * Waits for a free thread. One that breaks, or comes to no end, breaks the promise of that very run; where the latter
-   * happened nobody knows, which is told as step 0.
+   * Waits for a free thread. A crash or hang counts as a broken promise of that run. Because the step of a hang is
+   * unknown, it is reported as step 0.
    */
   run(options: SimulationOptions): Promise<SimulationResult>
   close(): Promise<void>
@@ -55,7 +56,7 @@ export function openPool(worker_file: string, threads: number, longestOf = longe
       const worker = await take()
       const { steps } = options
       if (worker.threadId === GONE) {
-        // Whatever it was, a run before has left it behind.
+        // The exception belongs to an earlier run on this thread.
         giveBack(another(worker))
         return dead(options, 'nothing breaks', 'its thread ended after a run before it', 0)
       }
@@ -64,7 +65,7 @@ export function openPool(worker_file: string, threads: number, longestOf = longe
       const result = await new Promise<SimulationResult>((resolve) => {
         let answered = false
         const dies = (promise: string, why: string, step: number) => {
-          // It is left to the next run to tell, also where the answer and the end come in one turn of the loop.
+          // The next run reports it, also if the result and the exit arrive in the same tick of the event loop.
           if (answered) return
           lives = false
           resolve(dead(options, promise, why, step))
@@ -92,7 +93,7 @@ export function openPool(worker_file: string, threads: number, longestOf = longe
   }
 }
 
-/** What is told of a run whose thread does not tell it. */
+/** Result of a run whose thread did not report one. */
 function dead(
   { seed, steps }: SimulationOptions,
   promise: string,

@@ -1,9 +1,9 @@
-/** Whole numbers as somebody types them: steps and seeds. */
+/** Parses and prints whole numbers in ranges: steps and seeds. */
 
-/** No run has come so far, and what is typed wrong must not fill the memory. */
+/** Larger than any run, and small enough that a mistyped number does not exhaust memory. */
 const NUMBER_MAX = 10_000_000
 
-/** `1,4-7`, of numbers that ascend. */
+/** Formats ascending numbers as `1,4-7`. */
 export function rangesOf(numbers: readonly number[]): string {
   const ranges: [number, number][] = []
   for (const number of numbers) {
@@ -14,7 +14,7 @@ export function rangesOf(numbers: readonly number[]): string {
   return ranges.map(([from, to]) => (from === to ? `${from}` : `${from}-${to}`)).join(',')
 }
 
-/** Throws for anything else than `rangesOf` writes, and for numbers above `most`. */
+/** Throws for input that `rangesOf` does not produce, and for numbers above `most`. */
 export function numbersIn(text: string, most = NUMBER_MAX): number[] {
   return text.split(',').flatMap((range) => {
     const [, from, to] = /^(\d+)(?:-(\d+))?$/.exec(range) ?? []

@@ -1,7 +1,10 @@
-/** `npm run sim`: Node 20 runs no TypeScript, so the simulation is bundled first. See `main.ts` for what it takes. */
+/**
+ * Entry point of `npm run sim`. Bundles the simulation first, because Node 20 does not run TypeScript. `main.ts`
+ * describes the arguments.
+ */
 import path from 'node:path'
 import { pathToFileURL } from 'node:url'
-import { createEnding } from '../support/ending.mjs'
+import { createEnding } from '../support/command/ending.mjs'
 import { bundleSimulation } from './bundle.mjs'
 
 const ending = createEnding()

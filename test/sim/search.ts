@@ -1,4 +1,4 @@
-/** What notices a planted bug: the runs that once did, and seeds. */
+/** Searches for a run that detects a planted bug: the recorded runs first, then seeds. */
 import os from 'node:os'
 import { openPool } from './pool.ts'
 import { numbersIn } from './ranges.ts'
@@ -8,16 +8,16 @@ import type { SimulationOptions, SimulationResult } from './simulate.ts'
 type Broken = NonNullable<SimulationResult['broken']>
 
 export interface Found extends SimulationResult {
-  /** It is one of the runs that once did. */
+  /** Whether it is one of the recorded runs. */
   known: boolean
 }
 
 export interface Search {
-  /** Those of the runs that once broke by this bug, and do so no more. */
+  /** Returns the recorded runs that this bug no longer breaks. */
   findStale(bug: string): Promise<Regression[]>
   /**
-   * What breaks a promise first, of the runs that once did and of these seeds; null where all hold. `counts` may pass over
-   * some that are broken.
+   * Returns the first broken promise of the recorded runs and of these seeds, or null if all hold. Failing seeds beyond
+   * the first may be missing from `counts`.
    */
   findBroken(
     seeds: Iterable<number>,
@@ -27,7 +27,7 @@ export interface Search {
   close(): Promise<void>
 }
 
-/** On as many threads as there are cores. */
+/** Uses one thread for each core. */
 export function openSearch(worker_file: string): Search {
   const threads = os.availableParallelism()
   const pool = openPool(worker_file, threads)

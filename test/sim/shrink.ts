@@ -1,10 +1,10 @@
 /**
- * Takes steps out of a failing run as long as it goes on failing in the same way.
+ * Removes steps from a failing run while it still fails in the same way.
  *
  * Source: delta debugging, A. Zeller and R. Hildebrandt, "Simplifying and Isolating Failure-Inducing Input", 2002.
  */
 
-/** `fails` runs with these steps only. At most `tries` runs are made. */
+/** `fails` runs the simulation with these steps only. At most `tries` runs are made. */
 export async function shrink(
   steps: readonly number[],
   fails: (steps: readonly number[]) => Promise<boolean>,

@@ -1,16 +1,16 @@
-/** One simulation from its seed. */
+/** Runs one simulation from its seed. */
 import { Dice } from '../support/dice.ts'
 import { act, pauseAfter, planOf } from './actions.ts'
 import { calm } from './calm.ts'
-import { asViolation } from './excuses.ts'
-import { World } from './world.ts'
+import { asViolation } from './promises/excuses.ts'
+import { World } from './world/world.ts'
 
 export interface SimulationOptions {
   seed: number
   steps: number
-  /** Only these steps happen; all where it is left out. */
+  /** Runs only these steps; all steps if omitted. */
   only?: ReadonlySet<number> | undefined
-  /** Told of each step before it happens. */
+  /** Called before each step. */
   onStep?: ((step: number, action: string, now: number) => void) | undefined
 }
 
@@ -21,7 +21,7 @@ export interface SimulationResult {
   counts: Record<string, number>
 }
 
-/** As often as a person looks at a dashboard, and not so often that it takes long. */
+/** Number of steps between two scrapes: as often as a dashboard scrapes, and seldom enough not to slow the run down. */
 const SCRAPE_STEPS = 50
 
 export async function simulate({ seed, steps, only, onStep }: SimulationOptions): Promise<SimulationResult> {

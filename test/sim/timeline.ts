@@ -1,6 +1,6 @@
 /**
- * Simulated time: one queue of what happens when. Two things at the same moment happen in the order in which they
- * were asked for, and between any two everything that only waited for promises comes to rest.
+ * Simulated time: one queue of scheduled events. Events at the same moment run in the order in which they were
+ * scheduled. Between two events all pending promises are settled.
  */
 import type { Timer } from '../../src/ports/clock.ts'
 
@@ -13,7 +13,7 @@ interface Moment {
 export class Timeline {
   /** Milliseconds since the simulation began. */
   now = 0
-  /** How many things have happened. */
+  /** Number of events that have run. */
   happened = 0
   private readonly heap: Moment[] = []
   private order = 0
@@ -24,11 +24,11 @@ export class Timeline {
     return { cancel: () => void (moment.call = null) }
   }
 
-  /** Lets this much time pass. `between` is called after everything that happens on the way. */
+  /** Advances the clock by `ms`. `between` is called after every event on the way. */
   async pass(ms: number, between: () => void): Promise<void> {
     const until = this.now + ms
-    // A tick asked for outside of any promise would come before those that wait: a thread that is told of its
-    // simulation would then run another one than a command does.
+    // A `nextTick` requested outside of a promise would run before pending promises. A simulation on a worker thread would
+    // then differ from the one that the command runs.
     await Promise.resolve()
     await rest()
     between()
@@ -80,8 +80,8 @@ function isBefore(one: Moment, other: Moment): boolean {
 }
 
 /**
- * Nothing in a simulation waits for the real loop. A tick that is asked for while promises are being settled comes when
- * none is left to settle, and costs a tenth of a turn of the loop.
+ * No part of a simulation waits for the real event loop. A `nextTick` requested while promises are being settled runs when
+ * none is left, and costs a tenth of a tick of the loop.
  */
 function rest(): Promise<void> {
   return new Promise((resolve) => process.nextTick(resolve))

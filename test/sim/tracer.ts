@@ -1,11 +1,11 @@
-/** Runs one simulation on a thread of its own, and tells of each step. Speaks with `main.ts`. */
+/** Runs one simulation on a worker thread and posts each step to `main.ts`. */
 import { parentPort, workerData } from 'node:worker_threads'
 import type { SimulationOptions, SimulationResult } from './simulate.ts'
-import { simulateWatched } from './watched.ts'
+import { simulateWatched } from './promises/watched.ts'
 
 export type Traced = { step: number; action: string; now: number } | { result: SimulationResult }
 
-// As long as anybody who looks for a reason may want them.
+// Deep stacks help to find the cause.
 Error.stackTraceLimit = 50
 process.setSourceMapsEnabled(true)
 

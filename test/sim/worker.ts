@@ -1,11 +1,11 @@
-/** Runs simulations on a thread of its own, one at a time. Speaks with `pool.ts`. */
+/** Runs simulations on a worker thread, one at a time. Communicates with `pool.ts`. */
 import { parentPort } from 'node:worker_threads'
 import type { SimulationOptions } from './simulate.ts'
-import { simulateWatched } from './watched.ts'
+import { simulateWatched } from './promises/watched.ts'
 
-// Faults make errors by the thousand, and a stack costs more than the error. A single run with --trace has them whole.
+// Faults create thousands of errors, and a stack costs more than the error. A single run with --trace has full stacks.
 Error.stackTraceLimit = 4
-// The bundle is gone by the time that somebody reads where it broke.
+// The bundle is removed before a stack trace is read.
 process.setSourceMapsEnabled(true)
 
 parentPort?.on('message', (options: SimulationOptions) => {

@@ -1,23 +1,24 @@
 /**
- * The shim of a persona's surface and the agent in it, on the daemon's real socket. The agent has turns, is rung, and
- * drains; how well it behaves is a matter of its manners. When it dies another comes, with a session of its own.
+ * The shim of a persona's surface and its agent, on the daemon's real socket. The agent has turns, receives doorbells
+ * and drains; its manners determine how well it behaves. When it dies, another one with a new session replaces it.
  */
 import { setTimeout as pause } from 'node:timers/promises'
 import type { RingResult, SurfaceReport } from '../../src/contracts/control.ts'
 import type { Doorbell } from '../../src/contracts/doorbell.ts'
 import type { Json } from '../../src/contracts/ids.ts'
-import { LIMITS } from '../../src/contracts/limits.ts'
+import { LIMITS } from '../../src/contracts/limits/limits.ts'
 import type { RpcParams, RpcPeer } from '../../src/ports/rpc.ts'
-import { connectLocally } from '../../src/system/local-socket.ts'
+import { connectLocally } from '../../src/system/ipc/unix-socket.ts'
 import type { Dice } from '../support/dice.ts'
 import type { Violation } from '../support/violation.ts'
 import { BellRules } from './bell-rules.ts'
+import type { BridgeProcess } from './bridge-process.ts'
 import { Caller, type CallerWorld } from './caller.ts'
 import type { Break, Way } from './door.ts'
 
-/** What becomes of a bell that finds the surface idle. */
+/** What happens to a doorbell that reaches an idle surface. */
 type BellFate = 'turn' | 'swallowed' | 'late' | 'refused' | 'unanswered'
-/** What the agent does in a turn. */
+/** The agent's behaviour in a turn. */
 type TurnHabit =
   | 'drain all'
   | 'drain one'
@@ -30,8 +31,12 @@ type TurnHabit =
 interface Manners {
   bells: Partial<Record<BellFate, number>>
   habits: Partial<Record<TurnHabit, number>>
-  /** Probabilities: that an answer gets lost, that the end of a turn asks for a bell in its answer. */
+  /**
+   * Probabilities: that a response is lost, that the caller gives up while the hub is stopped, that the end of a turn
+   * requests a doorbell in its response.
+   */
   loses: number
+  gives_up: number
   takes: number
 }
 
@@ -39,10 +44,11 @@ const GOOD: Manners = {
   bells: { turn: 1 },
   habits: { 'drain and confirm': 1 },
   loses: 0,
+  gives_up: 0,
   takes: 0,
 }
 
-/** Most of the time as they should, and now and then as they should not. */
+/** Mostly well-behaved, with occasional misbehaviour. */
 export const BAD: Manners = {
   bells: { turn: 88, swallowed: 3, late: 4, refused: 3, unanswered: 2 },
   habits: {
@@ -50,6 +56,7 @@ export const BAD: Manners = {
     ...{ 'drain and ack': 25, 'drain and confirm': 20, 'drain and release': 4 },
   },
   loses: 0.06,
+  gives_up: 0.5,
   takes: 0.3,
 }
 
@@ -64,13 +71,18 @@ const HABIT_LIMIT: Record<TurnHabit, number> = {
 }
 const WAYS: Record<Way, number> = { mcp: 5, route: 4, call: 1 }
 const RETRY_MS_MAX = 1_500
+const PATIENCE_MS_MAX = 4_000
+/** Share of sessions whose clients never release signals. */
+const PLAIN = 0.3
 
 export interface AgentWorld extends CallerWorld {
   dice: Dice
   surface_socket: string
   newSession(): string
+  /** Returns the bridge of a session that calls through one; null for a session that calls the hub directly. */
+  newBridge(identity: string, session_id: string): BridgeProcess | null
   onBroken: (violation: Violation) => void
-  /** A bug of the soak, or an answer that no client should get. */
+  /** Called for a bug of the soak test, or a response that no client should receive. */
   onThrown(error: unknown): void
 }
 
@@ -78,15 +90,16 @@ export class Agent {
   readonly identity: string
   manners: Manners = BAD
   readonly counts = { bells: 0, taken: 0, turns: 0, deaths: 0, shims: 0, drains: 0 }
+  private bridge: BridgeProcess | null = null
   private caller: Caller
   private peer: RpcPeer | null = null
   private turn: 'idle' | 'busy' = 'idle'
   private turn_seq = 0
-  /** Bells that it took and that have not begun their turns. */
+  /** Accepted doorbells that have not begun their turns. */
   private bells: Doorbell[] = []
   private closed = false
   private readonly rules: BellRules
-  /** How many reports it has sent. */
+  /** Number of reports sent. */
   private reports = 0
   private readonly world: AgentWorld
 
@@ -94,7 +107,7 @@ export class Agent {
     this.identity = identity
     this.world = world
     this.rules = new BellRules(identity, world.onBroken)
-    this.caller = new Caller(identity, world.newSession(), world)
+    this.caller = this.newCaller()
     this.run(this.connect())
   }
 
@@ -102,7 +115,7 @@ export class Agent {
     return this.caller.session_id
   }
 
-  /** From here on it does as it should. */
+  /** From this call on the agent behaves well. */
   behave(): void {
     this.manners = GOOD
   }
@@ -111,12 +124,12 @@ export class Agent {
     return this.turn === 'idle' && this.bells.length === 0 && this.peer !== null
   }
 
-  /** Somebody types. */
+  /** The user submits a prompt. */
   prompt(): void {
     if (this.turn === 'idle') this.beginTurn(null)
   }
 
-  /** The shim is killed; the agent lives on, and a new shim comes. Answers whether there was one. */
+  /** Kills the shim; the agent survives and a new shim attaches. Returns whether there was one. */
   killShim(): boolean {
     if (this.peer === null) return false
     this.hangUp()
@@ -124,7 +137,16 @@ export class Agent {
     return true
   }
 
-  /** The daemon stood still: what it knew of time is wrong. */
+  /** Kills its bridge; the next call starts another. Returns false without a bridge. */
+  killBridge(): boolean {
+    return this.bridge?.kill() ?? false
+  }
+
+  bridgeStandsStill(ms: number): boolean {
+    return this.bridge?.standStill(ms) ?? false
+  }
+
+  /** The daemon was stopped, so its timing is unreliable. */
   daemonStoodStill(): void {
     this.rules.forget()
   }
@@ -180,7 +202,7 @@ export class Agent {
     return result === null ? new Promise<Json>(() => {}) : result
   }
 
-  /** Null where the answer never comes. */
+  /** Returns null if no response is sent. */
   private answer(bell: Doorbell): RingResult | null {
     const { dice } = this.world
     if (this.turn === 'busy') return { accepted: false, proof: 'deferred' }
@@ -219,7 +241,7 @@ export class Agent {
     if (said.turn === 'idle') this.rules.idleTold()
     const number = ++this.reports
     const answer = await peer.request('status', said as RpcParams, LIMITS.shim_take_ms).catch(() => null)
-    // A late answer says nothing of what was reported since.
+    // A late response does not apply to later reports.
     const still = this.peer === peer && this.turn === 'busy' && this.reports === number
     if (answer !== null && said.turn === 'busy' && still) this.rules.busyAnswered()
     return (answer as { doorbell: Doorbell | null } | null)?.doorbell ?? null
@@ -257,9 +279,11 @@ export class Agent {
       if (limit === 0) return
       this.rules.drains()
       this.counts.drains += 1
-      const drain = await caller.drain(limit, dice.weighted(WAYS), this.breaks())
-      // An answer that came after the first look at the rules.
+      const drain = await caller.drain(limit, dice.weighted(WAYS), this.breaks(caller))
+      // The response arrived after the first check of the rules.
       this.rules.drains()
+      // The end of this turn would confirm signals that the bridge received or will receive and the agent never saw.
+      if (caller.bridge_lost) return this.die()
       if (drain === null || drain.drain_id === null || caller.dead) return
       const { drain_id } = drain
       const signal_ids = drain.signals.map(({ signal_id }) => signal_id)
@@ -272,13 +296,25 @@ export class Agent {
     }
   }
 
-  private breaks(): Break {
+  private newCaller(): Caller {
     const { dice } = this.world
-    if (!dice.chance(this.manners.loses)) return null
-    return dice.chance(0.5) ? 'in the answer' : { after_ms: dice.between(0, 12) }
+    const session_id = this.world.newSession()
+    this.bridge = this.world.newBridge(this.identity, session_id)
+    const how = { plain: dice.chance(PLAIN), bridge: this.bridge }
+    return new Caller(this.identity, session_id, how, this.world)
   }
 
-  /** In the middle of its turn, with all that it holds. The next one comes by itself. */
+  private breaks({ plain }: Caller): Break {
+    const { dice } = this.world
+    const { loses, gives_up } = this.manners
+    if (dice.chance(loses)) {
+      // An agent that ignores a received response has to release its signals, which a plain client never does.
+      return !plain && dice.chance(0.5) ? 'in the answer' : { after_ms: dice.between(0, 12) }
+    }
+    return dice.chance(gives_up) ? { after_ms: dice.between(200, PATIENCE_MS_MAX) } : null
+  }
+
+  /** Dies during its turn with all leases. The next agent starts by itself. */
   private die(): void {
     this.counts.deaths += 1
     this.caller.die()
@@ -287,14 +323,14 @@ export class Agent {
     this.turn = 'idle'
     this.turn_seq = 0
     this.bells = []
-    this.caller = new Caller(this.identity, this.world.newSession(), this.world)
+    this.caller = this.newCaller()
     this.run(this.connect())
   }
 
   private async endTurn(caller: Caller): Promise<void> {
     const { dice } = this.world
     if (dice.chance(this.manners.takes)) {
-      // The answer decides whether the turn ends: the surface is still busy with asking.
+      // The response determines whether the turn ends: the surface is still busy while it waits.
       const taken = await this.report({ turn: 'idle', take: true })
       if (this.caller !== caller) return
       if (taken !== null) {

@@ -1,10 +1,13 @@
 /**
- * Who calls the hub as one session of an agent. Drains as turnbell's own bridge does: an answer that was lost may have
- * left something leased, and that goes back before anything else is drained and before the turn ends.
+ * Calls the hub as one session of an agent. Drains like turnbell's own bridge: if a response is lost, signals may still
+ * be leased, so they are released before the next drain and before the turn ends. A plain client releases nothing and
+ * relies on the hub to detect the broken response.
  */
+import { setMaxListeners } from 'node:events'
 import { setTimeout as pause } from 'node:timers/promises'
-import { LIMITS } from '../../src/contracts/limits.ts'
+import { LIMITS } from '../../src/contracts/limits/limits.ts'
 import type { DrainResult } from '../../src/contracts/signal.ts'
+import type { BridgeProcess } from './bridge-process.ts'
 import { AnswerLost, HubAway, Refused, type Break, type Door, type Way } from './door.ts'
 import type { Ledger } from './ledger.ts'
 
@@ -24,23 +27,38 @@ const RETRY_MS = 250
 export class Caller {
   readonly identity: string
   readonly session_id: string
+  readonly plain: boolean
+  /** Whether a drain was lost with its bridge, or was given up while the bridge may still process it. */
+  bridge_lost = false
+  private readonly bridge: BridgeProcess | null
   private token: Promise<string> | null = null
-  /** An answer was lost; what it carried may be leased to us. */
+  /** Whether a response was lost; its signals may be leased to this session. */
   private lost = false
-  /** What we were given and have not confirmed. */
+  /** Received drains that are not confirmed. */
   private readonly open = new Set<string>()
   private readonly gone = new AbortController()
   private readonly world: CallerWorld
 
-  constructor(identity: string, session_id: string, world: CallerWorld) {
+  /** With a bridge every call uses the bridge, which also handles lost responses. */
+  constructor(
+    identity: string,
+    session_id: string,
+    { plain, bridge = null }: { plain: boolean; bridge?: BridgeProcess | null },
+    world: CallerWorld,
+  ) {
     this.identity = identity
     this.session_id = session_id
+    this.plain = plain || bridge !== null
+    this.bridge = bridge
+    // A burst makes many concurrent calls.
+    setMaxListeners(0, this.gone.signal)
     this.world = world
   }
 
-  /** Dies: its connections break, and nothing more is asked. */
+  /** Breaks the connections and makes no more calls. */
   die(): void {
     this.gone.abort()
+    this.bridge?.close()
   }
 
   get dead(): boolean {
@@ -52,12 +70,16 @@ export class Caller {
     params: object,
     { way = 'route', breaks = null }: { way?: Way; breaks?: Break } = {},
   ): Promise<T> {
+    if (this.bridge !== null) {
+      const after_ms = typeof breaks === 'object' ? breaks?.after_ms : undefined
+      return await this.bridge.call<T>({ facade: 'signals', action, params, after_ms })
+    }
     const token = await this.ownToken()
     const gone = this.gone.signal
     return await this.world.door.act<T>({ facade: 'signals', action, params, token, way, breaks, gone })
   }
 
-  /** Null where it could not be had; nothing is lost by that. */
+  /** Returns null if the drain failed; no signal is lost by that. */
   async drain(limit: number, way: Way, breaks: Break): Promise<DrainResult | null> {
     await this.settled()
     if (this.dead) return null
@@ -69,15 +91,18 @@ export class Caller {
       }
       return drain
     } catch (error) {
-      if (error instanceof AnswerLost) this.lost = true
-      else if (!isTrouble(error)) throw error
+      if (error instanceof AnswerLost) {
+        this.lost = !this.plain
+        this.bridge_lost = this.bridge !== null
+      } else if (!isTrouble(error)) throw error
       await this.settled()
       return null
     }
   }
 
-  /** Says that this one arrived. Not saying it costs at most a repetition. */
+  /** Confirms that this drain arrived, unless a bridge does. A missing confirmation costs at most a repetition. */
   async confirm(drain_id: string): Promise<void> {
+    if (this.bridge !== null) return
     await this.attempt(() => this.act('pending', { peek: true, limit: 1, confirm: drain_id }))
   }
 
@@ -86,7 +111,7 @@ export class Caller {
     if (acked !== null) this.world.ledger.acked(acked.completed)
   }
 
-  /** Resolves once nothing may be leased to us that we never saw. */
+  /** Resolves when no signals that never arrived can be leased to this session. */
   async settled(): Promise<void> {
     while (this.lost && !this.dead) {
       await this.attempt(async () => {
@@ -107,7 +132,7 @@ export class Caller {
     }
   }
 
-  /** Null where the hub was away, the answer lost, or the call refused. */
+  /** Returns null if the hub was down, the response lost, or the call rejected. */
   async attempt<T>(work: () => Promise<T>): Promise<T | null> {
     try {
       return await work()
@@ -136,7 +161,7 @@ export class Caller {
   }
 }
 
-/** What clients live with; a refusal that says the hub itself broke is none of it. */
+/** Returns whether clients must tolerate the error; an internal error of the hub is not one of these. */
 export function isTrouble(error: unknown): boolean {
   if (error instanceof Refused) return error.problem.code !== 'internal'
   return error instanceof AnswerLost || error instanceof HubAway

@@ -1,11 +1,11 @@
 /**
- * The traffic of a working day. It begins at six in the evening, so that the end of a run, in which memory is watched, is
- * the busy afternoon.
+ * The traffic of a working day. It begins at 18:00, so that the last part of a run, in which memory is measured, is the
+ * busy afternoon.
  */
 
 export const DAY_BEGINS_H = 18
 
-/** How busy an hour is, by the clock on the wall. */
+/** Traffic by hour of the day. */
 const HOURS: readonly { from_h: number; busy: number }[] = [
   { from_h: 0, busy: 0.05 },
   { from_h: 7, busy: 0.5 },
@@ -21,18 +21,18 @@ const MEAN =
     return sum + busy * ((HOURS[index + 1]?.from_h ?? 24) - from_h)
   }, 0) / 24
 
-/** The hour on the wall, 0 up to 24, when this share of the day is over. */
+/** Returns the hour of the day, 0 up to 24, at this share of the run. */
 export function hourAt(share: number): number {
   return (DAY_BEGINS_H + share * 24) % 24
 }
 
-/** How busy it is then, as a multiple of the day's mean. */
+/** Returns the traffic at that time, as a multiple of the daily mean. */
 export function busyAt(share: number): number {
   const hour = hourAt(share)
   return (HOURS.findLast(({ from_h }) => from_h <= hour)?.busy ?? 0) / MEAN
 }
 
-/** As people say it: `13:05`. */
+/** Formats the time of day, such as `13:05`. */
 export function clockAt(share: number): string {
   const minutes = Math.floor(hourAt(share) * 60)
   return `${String(Math.floor(minutes / 60)).padStart(2, '0')}:${String(minutes % 60).padStart(2, '0')}`

@@ -1,11 +1,11 @@
-/** The hub's HTTP port as clients see it whose connections break and whose answers get lost. */
+/** A client of the hub's HTTP port whose connections break and whose responses get lost. */
 import http from 'node:http'
-import type { Problem } from '../../src/contracts/errors.ts'
+import type { Problem } from '../../src/contracts/errors/errors.ts'
 
-/** Nothing was sent: nobody listens. */
+/** The request was not sent, because no hub listens. */
 export class HubAway extends Error {}
 
-/** It was sent, and nobody knows what became of it. */
+/** The request was sent and its outcome is unknown. */
 export class AnswerLost extends Error {}
 
 export class Refused extends Error {
@@ -17,10 +17,10 @@ export class Refused extends Error {
   }
 }
 
-/** Which way a call takes to the same action. */
+/** The endpoint that a call uses for the same action. */
 export type Way = 'route' | 'call' | 'mcp'
 
-/** When the caller's connection breaks: so many milliseconds after asking, or with the answer's head. */
+/** When the caller's connection breaks: this many milliseconds after the request, or at the response head. */
 export type Break = { after_ms: number } | 'in the answer' | null
 
 export interface Asking {
@@ -30,7 +30,7 @@ export interface Asking {
   token: string
   way?: Way
   breaks?: Break
-  /** The caller is gone, and its connections with it. */
+  /** Aborted when the caller and its connections end. */
   gone?: AbortSignal
 }
 
@@ -38,10 +38,24 @@ const ANSWER_MS = 20_000
 const REVISION = '2026-07-28'
 const CONNECTING = new Set(['ECONNREFUSED', 'ENOENT'])
 
+/** Returns the parameters of a `tools/call` of the stateless protocol version. */
+export function toolCallOf(facade: string, action: string, params: object) {
+  const drains = facade === 'signals' && action === 'pending'
+  return {
+    name: drains ? 'signals_pending' : facade,
+    arguments: drains ? params : { action, params },
+    _meta: {
+      'io.modelcontextprotocol/protocolVersion': REVISION,
+      'io.modelcontextprotocol/clientInfo': { name: 'soak', version: '1' },
+      'io.modelcontextprotocol/clientCapabilities': {},
+    },
+  }
+}
+
 export class Door {
   private agent = new http.Agent({ keepAlive: true, maxSockets: 512 })
   private readonly urlOf: () => string | null
-  readonly counts = { asked: 0, lost: 0 }
+  readonly counts = { asked: 0, lost: 0, refused: {} as Record<string, number> }
 
   constructor(urlOf: () => string | null) {
     this.urlOf = urlOf
@@ -67,25 +81,18 @@ export class Door {
   ): Promise<T> {
     const { status, text } = await this.ask(route, JSON.stringify(body), headers, rest)
     const answer = JSON.parse(text) as T
-    if (status !== 200) throw new Refused(answer as Problem)
+    if (status !== 200) throw this.refused(answer as Problem)
     return answer
   }
 
-  /** Every connection is closed; the next call opens a new one. */
+  /** Closes every connection; the next call opens a new one. */
   hangUp(): void {
     this.agent.destroy()
     this.agent = new http.Agent({ keepAlive: true, maxSockets: 512 })
   }
 
   private async tool<T>({ facade, action, params, ...rest }: Asking): Promise<T> {
-    const drains = facade === 'signals' && action === 'pending'
-    const name = drains ? 'signals_pending' : facade
-    const _meta = {
-      'io.modelcontextprotocol/protocolVersion': REVISION,
-      'io.modelcontextprotocol/clientInfo': { name: 'soak', version: '1' },
-      'io.modelcontextprotocol/clientCapabilities': {},
-    }
-    const call = { name, arguments: drains ? params : { action, params }, _meta }
+    const call = toolCallOf(facade, action, params)
     const { result } = await this.post<{ result: { isError?: boolean; structuredContent: T } }>(
       '/mcp',
       { jsonrpc: '2.0', id: 1, method: 'tools/call', params: call },
@@ -94,11 +101,16 @@ export class Door {
         accept: 'application/json, text/event-stream',
         'mcp-protocol-version': REVISION,
         'mcp-method': 'tools/call',
-        'mcp-name': name,
+        'mcp-name': call.name,
       },
     )
-    if (result.isError === true) throw new Refused(result.structuredContent as Problem)
+    if (result.isError === true) throw this.refused(result.structuredContent as Problem)
     return result.structuredContent
+  }
+
+  private refused(problem: Problem): Refused {
+    this.counts.refused[problem.code] = (this.counts.refused[problem.code] ?? 0) + 1
+    return new Refused(problem)
   }
 
   private ask(
@@ -115,7 +127,7 @@ export class Door {
       let cut: NodeJS.Timeout | undefined
       let over = false
       const end = (settle: () => void) => {
-        // What is destroyed tells of an error besides.
+        // A destroyed request also emits an error.
         if (over) return
         over = true
         clearTimeout(cut)

@@ -1,6 +1,6 @@
 /**
- * The hub's event stream, followed over all its restarts. What a killed hub had written to the stream arrives still,
- * in the order in which it happened.
+ * Follows the hub's event stream across restarts. Events that a killed hub had written to the stream still arrive, in
+ * order.
  */
 import http from 'node:http'
 import { setTimeout as pause } from 'node:timers/promises'
@@ -12,8 +12,10 @@ export interface EventStreamOptions {
   url(): string | null
   token(): string
   onEvent(event: HubEvent): void
-  /** Before every connection, and after it has ended. */
+  /** Called before every connection, and after it has ended. */
   onBreak(): void
+  /** Called when events were forgotten before this reader received them. */
+  onGap(): void
 }
 
 export class EventStream {
@@ -75,6 +77,7 @@ export class EventStream {
     const data = part.split('\n').find((line) => line.startsWith('data: '))
     if (data === undefined) return
     const event = JSON.parse(data.slice(6)) as HubEvent
+    if (event.seq !== this.last_seq + 1) this.options.onGap()
     this.last_seq = event.seq
     this.options.onEvent(event)
   }

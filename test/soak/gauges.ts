@@ -1,4 +1,4 @@
-/** What a process weighs: resident memory and open descriptors, as Linux tells them below /proc. */
+/** Measures processes: resident memory and open descriptors from Linux's /proc. */
 import fs from 'node:fs'
 
 export interface Weight {
@@ -6,19 +6,29 @@ export interface Weight {
   at: number
   rss_mib: number
   fds: number
-  /** Of them. */
+  /** Number of sockets among the descriptors. */
   sockets: number
 }
 
-/** Null for a process that is gone. */
+/** Returns null if the process has ended. */
 export function weigh(pid: number): Weight | null {
+  const rss_mib = rssMib(pid)
+  if (rss_mib === null) return null
+  try {
+    const fds = fs.readdirSync(`/proc/${pid}/fd`)
+    const sockets = fds.filter((fd) => linkOf(`/proc/${pid}/fd/${fd}`).startsWith('socket:')).length
+    return { at: performance.now(), rss_mib, fds: fds.length, sockets }
+  } catch {
+    return null
+  }
+}
+
+/** Returns only the resident memory. Null if the process has ended. */
+export function rssMib(pid: number): number | null {
   try {
     const status = fs.readFileSync(`/proc/${pid}/status`, 'utf8')
     const rss_kib = Number(/^VmRSS:\s+(\d+) kB$/m.exec(status)?.[1])
-    if (Number.isNaN(rss_kib)) return null
-    const fds = fs.readdirSync(`/proc/${pid}/fd`)
-    const sockets = fds.filter((fd) => linkOf(`/proc/${pid}/fd/${fd}`).startsWith('socket:')).length
-    return { at: performance.now(), rss_mib: rss_kib / 1024, fds: fds.length, sockets }
+    return Number.isNaN(rss_kib) ? null : rss_kib / 1024
   } catch {
     return null
   }
@@ -28,12 +38,12 @@ function linkOf(file: string): string {
   try {
     return fs.readlinkSync(file)
   } catch {
-    // Closed in between.
+    // Closed between listing and reading.
     return ''
   }
 }
 
-/** How much a value grows in a minute: the line of least squares through what was weighed, at least twice. */
+/** Returns the growth of a value per minute: the slope of the least-squares line through at least two measurements. */
 export function slope(weights: readonly Weight[], of: (weight: Weight) => number): number {
   const mean = (values: number[]) => values.reduce((sum, value) => sum + value, 0) / values.length
   const [at, value] = [mean(weights.map((one) => one.at)), mean(weights.map(of))]
@@ -42,19 +52,19 @@ export function slope(weights: readonly Weight[], of: (weight: Weight) => number
   return under === 0 ? 0 : (over / under) * 60_000
 }
 
-/** Bytes of all files below a directory. */
+/** Returns the total size of all files below a directory, in bytes. */
 export function bytesBelow(directory: string): number {
   let sum = 0
   for (const entry of entriesIn(directory)) {
     const name = `${directory}/${entry.name}`
     if (entry.isDirectory()) sum += bytesBelow(name)
-    // A file may be let go between the list and the look.
+    // A file may be removed between listing and stat.
     else if (entry.isFile()) sum += fs.statSync(name, { throwIfNoEntry: false })?.size ?? 0
   }
   return sum
 }
 
-/** None of a directory that is not there, or no more. */
+/** Returns an empty list for a missing directory. */
 function entriesIn(directory: string): fs.Dirent[] {
   try {
     return fs.readdirSync(directory, { withFileTypes: true })

@@ -1,56 +1,60 @@
 /**
- * What must be true of every signal, kept apart from the product: what senders were told, what agents have, and what
- * the hub said happened. A promise that is broken is told at once.
+ * The model of every signal, independent of the product: the receipts of senders, the signals of agents, and the events
+ * of the hub. A broken promise is reported at once.
  */
 import type { HubEvent } from '../../src/contracts/events.ts'
-import { LIMITS } from '../../src/contracts/limits.ts'
+import { LIMITS } from '../../src/contracts/limits/limits.ts'
 import type { DrainedSignal, Receipt, SignalView } from '../../src/contracts/signal.ts'
 import { Violation } from '../support/violation.ts'
 
-/** One thing that somebody wants to say, however often they try. */
+/** One signal that a client wants to send, over all its attempts. */
 export interface Wish {
   n: number
   to: string
-  /** Null where nobody may try twice. */
+  /** Null if it may be sent only once. */
   key: string | null
 }
 
 interface Known {
-  /** Null until the hub has said for whom it is. */
+  /** Null until the hub has reported the receiver. */
   to: string | null
   seq: number | null
   wish: Wish | null
   state: 'pending' | 'leased' | 'final' | 'over'
-  /** Whose lease it is, while it is leased. */
+  /** Session of the lease while it is leased. */
   session_id: string | null
-  /** The hub has had a row for that session at some time since it drained: the end of the row ends the lease. */
+  /** Whether the hub has registered that session since its drain: the end of the registration ends the lease. */
   vouched: boolean
-  /** The hub was killed since, and may not have come to say more. */
+  /** Whether the hub was killed afterwards and may not have reported a later change. */
   unsure: boolean
   given_back: number
-  /** Drains by which an agent has it, and the numbers of the deliveries. */
+  /** Drains by which an agent received it, and its delivery numbers. */
   received: Set<string>
   deliveries: Set<number>
-  /** An agent was answered that it is completed. */
+  /** Whether an agent received confirmation that it is completed. */
   acked: boolean
 }
 
-/** What became of all receipts. */
+/** Final states of all receipts. */
 export interface Fate {
   delivered: number
-  /** Expired or dead, by what the hub says of them. */
+  /** Expired or dead according to the hub. */
   explained: number
   /**
-   * Handed to a session that nobody vouched for, and that died before anybody did: its shim or its daemon had fallen,
-   * or the hub had just come back. The hub waits for a sign of life for `lease_ms`, longer than a soak does.
+   * Leased to a session that was never registered and died before: its shim or its daemon had ended, or the hub had
+   * just restarted. The hub waits for a sign of life for `lease_ms`, longer than a soak run.
    */
   held: number
   lost: number
 }
 
 export interface LedgerWorld {
-  /** Whether it is the session that the persona's agent has now. */
+  /** Whether it is the current session of the persona's agent. */
   lives(identity: string, session_id: string): boolean
+  /** Whether it belongs to the team; signals between others are ignored. */
+  knows(identity: string): boolean
+  /** Returns the latest time that the hub may have read from its clock. */
+  latest(): number
   onBroken: (violation: Violation) => void
 }
 
@@ -63,7 +67,7 @@ export const nothingCounted = () => ({
   received: 0,
   duplicates: 0,
   released: 0,
-  /** Of `released`: taken back by a hub that was killed before it could say so. */
+  /** Part of `released`: released by a hub that was killed before it reported them. */
   inferred: 0,
   died: 0,
   expired: 0,
@@ -75,10 +79,12 @@ export class Ledger {
   private readonly signals = new Map<string, Known>()
   private readonly wishes: Wish[] = []
   private readonly keys = new Map<string, string>()
-  /** Sessions that have rows at the hub, and which. */
+  /** Sessions registered at the hub. */
   private readonly joined = new Map<string, Set<string>>()
-  /** Signals of which a notice has said that they expired. */
+  /** Signals whose expiry a notice has reported. */
   private readonly noticed = new Set<string>()
+  /** Signals to receivers outside of the team, such as those of a broadcast. */
+  private readonly outside = new Set<string>()
   private readonly world: LedgerWorld
 
   constructor(world: LedgerWorld) {
@@ -109,7 +115,7 @@ export class Ledger {
     this.keys.set(wish.key, signal_id)
   }
 
-  /** An agent has these. */
+  /** Records signals received by an agent. */
   received(drain_id: string, signals: readonly DrainedSignal[]): void {
     for (const { signal_id, deliveries, payload, to, origin } of signals) {
       const known = this.know(signal_id)
@@ -137,10 +143,12 @@ export class Ledger {
     for (const signal_id of signal_ids) this.know(signal_id).acked = true
   }
 
-  /** In the order in which it happened, without gaps but for what a killed hub could not say any more. */
+  /** Processes events in order; the only gaps are those of killed hubs. */
   event({ type, agent_id, data }: HubEvent): void {
     const ids = (data['signal_ids'] ??
       (data['signal_id'] === undefined ? [] : [data['signal_id']])) as string[]
+    if (ids.length > 0 && agent_id !== null && !this.world.knows(agent_id))
+      return ids.forEach((id) => this.outside.add(id))
     switch (type) {
       case 'hub.started':
         this.counts.restart_released += data['released'] as number
@@ -172,25 +180,29 @@ export class Ledger {
     }
   }
 
-  /** The hub was killed, and all that it could say has been heard. */
+  /** Called when the hub was killed and all its events have been read. */
   onHubGone(): void {
     for (const known of this.signals.values()) if (known.state !== 'final') known.unsure = true
   }
 
-  /** Signals whose fate no event has settled, and of which somebody must still hear. */
+  /** Returns the number of signals without a final state that must still be delivered. */
   open(): number {
-    return [...this.signals.values()].filter((known) => {
-      // The hub may have been killed between its end and the word of it; the queue and the audit will tell.
+    return [...this.signals].filter(([signal_id, known]) => {
+      if (this.outside.has(signal_id)) return false
+      // The hub may have been killed before it reported the final state; the queue and the audit show it.
       if (known.unsure) return false
       if (known.state === 'leased') return !this.isHeld(known)
       return known.state === 'pending'
     }).length
   }
 
-  /** Everything has come to rest: what became of each receipt, as the hub shows the signals. */
+  /** Computes the final state of each receipt when the system is at rest, from the hub's data. */
   audit(views: ReadonlyMap<string, SignalView>): Fate {
     const found = { delivered: 0, explained: 0, held: 0, lost: 0 }
     for (const [signal_id, known] of this.signals) {
+      const to = views.get(signal_id)?.to
+      // It is stored, which is the only promise for a queue that no client drains.
+      if (to !== undefined && !this.world.knows(to)) continue
       const times = known.received.size
       if (times - 1 > known.given_back)
         this.broken(
@@ -199,7 +211,9 @@ export class Ledger {
         )
       if (known.wish === null) continue
       const view = views.get(signal_id)
-      if (this.noticed.has(signal_id) && view?.status !== 'expired')
+      // A lease released before it expired can still be confirmed by its client.
+      const overtaken = times > 0 && known.given_back > 0 && view?.status === 'acked'
+      if (this.noticed.has(signal_id) && view?.status !== 'expired' && !overtaken)
         this.broken('a notice of expiry is true', `${signal_id} is ${view?.status}`)
       const explained = view !== undefined && (view.status === 'expired' || view.status === 'dead')
       const held = view?.leased_to !== undefined && view.leased_to === known.session_id && this.isHeld(known)
@@ -227,7 +241,7 @@ export class Ledger {
         this.broken('a lease comes to an end', `${signal_id} is with ${view.leased_to}: ${whole}`)
       else if (view.status === 'dead' && view.deliveries <= LIMITS.deliveries_max)
         this.broken('only what came back too often is dead', `${signal_id}: ${view.deliveries} deliveries`)
-      else if (view.status === 'expired' && Date.parse(view.expires_at) > Date.now())
+      else if (view.status === 'expired' && Date.parse(view.expires_at) > this.world.latest())
         this.broken('nothing expires before its time', `${signal_id}: ${view.expires_at}`)
       else if (view.seq !== known.seq || (view.payload as { n?: number }).n !== known.wish.n)
         this.broken('a signal stays what it was', `${signal_id}: ${whole}`)
@@ -250,7 +264,7 @@ export class Ledger {
         known.vouched = true
   }
 
-  /** By a session that is over without the hub having known of it. */
+  /** Leased by a session that ended unknown to the hub. */
   private isHeld({ to, session_id, vouched }: Known): boolean {
     return to !== null && session_id !== null && !vouched && !this.world.lives(to, session_id)
   }
@@ -287,7 +301,7 @@ export class Ledger {
       this.broken('what is over is not handed out again', `${signal_id} is ${known.state}`)
     if (known.state === 'leased') {
       if (!known.unsure) this.broken('a signal is in one live lease', signal_id)
-      // It had gone back when the hub was killed, before anybody could be told.
+      // It was released when the hub was killed, before the release was reported.
       this.givenBack(known)
       this.counts.inferred += 1
     }
@@ -319,7 +333,7 @@ export class Ledger {
   }
 }
 
-/** No identity has a space. */
+/** Identities contain no spaces, so the key is unambiguous. */
 function keyOf(identity: string | null, session_id: string): string {
   return `${identity ?? ''} ${session_id}`
 }

@@ -1,59 +1,61 @@
-/** Hub and witnesses on the scales, from before any traffic to after all of it. */
+/** Measurements of hub and witnesses, from before any traffic until after its end. */
 import { Violation } from '../support/violation.ts'
 import { slope, weigh, type Weight } from './gauges.ts'
 import type { Supervised } from './supervised.ts'
 
 /**
- * `idle`: all are there and nothing has happened. `start`: warmed up. `watched`: from here on it counts, until the day is
- * over, and nothing that is weighed falls. `end`: nothing happens any more.
+ * Times of measurements. `idle`: all processes run without traffic. `start`: warmed up. `watched`: start of the
+ * relevant period, which lasts until the end of the day and in which no measured process is killed. `end`: no more
+ * traffic.
  */
 export type Mark = 'idle' | 'start' | 'middle' | 'watched' | 'end'
 
 export interface Scale {
   name: string
-  /** Without those that are still to come, or at which it was down. */
+  /** Without marks that are not reached yet or at which the process was down. */
   marks: Readonly<Partial<Record<Mark, Weight>>>
   latest: Weight
-  /** While it is watched; null before it was weighed twice in that. */
+  /** Growth in the relevant period; null with fewer than two measurements in it. */
   per_minute: { rss_mib: number; fds: number } | null
   steady: Growth | null
 }
 
-/** From one third of the time in which it is watched to the next: the smaller one of both. */
+/** Growth from one third of the relevant period to the next: the smaller of the two. */
 export interface Growth {
   mib: number
   minutes: number
 }
 
 /**
- * What a runtime's heap may breathe; and what the hub keeps in memory of each signal, for seven days. Sockets are
- * exact but for one that is just being closed; files may be the segments of the journal that the hub has read last.
+ * Allowed variation of a runtime's heap, and for the hub the memory of each signal, which it keeps for seven days.
+ * Sockets are exact, except one that is just closing; files may be recently read segments of the journal.
  */
 const RSS_SPARE_MIB = { hub: 64, daemon: 32 }
 const KEPT_BYTES_PER_SIGNAL = 512
 const SOCKETS_SPARE = 2
 const FILES_SPARE = { hub: 20, daemon: 2 }
 /**
- * From third to third of the time in which it is watched. In half an hour a third is two minutes: a hub that leaks 5 MiB a minute, beside
- * what it keeps, or a daemon that leaks 2, is found. One that is well was seen to grow by 1.3 and 0.25 MiB a minute.
+ * Allowed growth from third to third of the relevant period. In half an hour a third is two minutes: a hub that leaks 5
+ * MiB per minute, in addition to the signals that it stores, or a daemon that leaks 2, is detected. Healthy processes
+ * grew by 1.3 and 0.25 MiB per minute.
  */
 const STEADY_SPARE_MIB = { hub: 8, daemon: 3 }
 const STEADY_MIB_PER_MINUTE = { hub: 1, daemon: 0.5 }
-/** In less time the heap of a process that has just started fills, too. */
+/** In a shorter period the heap of a new process still grows. */
 const STEADY_MINUTES_MIN = 0.5
 
 export class Scales {
   private readonly processes: readonly Supervised[]
   private readonly marks = new Map<string, Partial<Record<Mark, Weight>>>()
   private readonly latest = new Map<string, Weight>()
-  /** Since `watched`; null until then. */
+  /** Measurements since `watched`; null until then. */
   private weights: Map<string, Weight[]> | null = null
 
   constructor(processes: readonly Supervised[]) {
     this.processes = processes
   }
 
-  /** Once more. With a mark the weight is remembered by it. */
+  /** Takes another measurement. A mark stores it under that name. */
   weigh(mark?: Mark): void {
     if (mark === 'watched') this.weights = new Map()
     for (const { name, pid } of this.processes) {
@@ -63,13 +65,13 @@ export class Scales {
       const marks = { ...this.marks.get(name), ...(mark === undefined ? {} : { [mark]: weight }) }
       this.marks.set(name, marks)
       if (this.weights === null) continue
-      // One that was down when the watch began is watched from when it is there again.
+      // A process that was down at the start of the period is measured from its restart on.
       marks.watched ??= weight
       this.weights.set(name, [...(this.weights.get(name) ?? []), weight])
     }
   }
 
-  /** As far as they were weighed. */
+  /** Returns the measurements so far. */
   read(): Scale[] {
     return this.processes.flatMap(({ name }) => {
       const latest = this.latest.get(name)
@@ -87,8 +89,8 @@ function growthPerMinute(weights: readonly Weight[]): Scale['per_minute'] {
 }
 
 /**
- * What fills up after a start does so less and less, and what breathes falls again; a leak goes on. So the growth that
- * counts is that which is there both from the first third to the second and from that to the last, in medians.
+ * Growth after a start slows down, and normal variation is reversed; a leak continues. So only growth counts that is
+ * present from the first third to the second and from the second to the last, in medians.
  */
 export function steadyGrowth(weights: readonly Weight[]): Growth | null {
   const size = Math.floor(weights.length / 3)
@@ -115,15 +117,14 @@ function median(values: readonly number[]): number {
 }
 
 /**
- * Memory and descriptors are flat: a witness's since it was warm, a hub's since it is watched, and neither
- * grows steadily in that. `signals`: how many the hub had to keep since then.
+ * Returns a violation unless memory and descriptors are flat: a witness's since its warm-up, a hub's since the period
+ * began, without steady growth in it. `signals` is the number of signals that the hub has stored since then.
  */
 export function notFlat({ name, marks, latest, steady }: Scale, signals: number): Violation | null {
-  // One at which it was down is like the next one: less can have grown since then.
+  // A mark at which the process was down is replaced by the next one, since which less can have grown.
   const { end = latest } = marks
   const { watched = end } = marks
   const { start = marks.middle ?? watched } = marks
-  const { idle = start } = marks
   const kind = name === 'hub' ? 'hub' : 'daemon'
   const kept_mib = kind === 'hub' ? (signals * KEPT_BYTES_PER_SIGNAL) / 2 ** 20 : 0
   const grown = end.rss_mib - (kind === 'hub' ? watched : start).rss_mib
@@ -137,6 +138,18 @@ export function notFlat({ name, marks, latest, steady }: Scale, signals: number)
         `${name} grew by ${steady.mib.toFixed(1)} MiB in ${steady.minutes.toFixed(1)} minutes, and no less in the same time before or after it`,
       )
   }
+  return descriptorsNotFlat({ name, marks, latest })
+}
+
+/** Compares the descriptors at the end with those before any traffic. */
+export function descriptorsNotFlat({
+  name,
+  marks,
+  latest,
+}: Pick<Scale, 'name' | 'marks' | 'latest'>): Violation | null {
+  const { end = latest } = marks
+  const { idle = marks.start ?? marks.middle ?? marks.watched ?? end } = marks
+  const kind = name === 'hub' ? 'hub' : 'daemon'
   if (end.sockets - idle.sockets > SOCKETS_SPARE)
     return new Violation(
       'descriptors are flat',

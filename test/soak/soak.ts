@@ -1,24 +1,32 @@
 /**
- * A day of a team in little time: a real hub, a real daemon for each persona, their surfaces and agents, senders, and
- * whatever kills and stops them. Then the calm, in which everything must arrive, and the sums.
+ * A day of a team in short time: a real hub, a real daemon for each persona, their surfaces and agents, senders, and
+ * random kills and stops; on a bad day also faults of the machine and hostile callers. Then a recovery phase in which
+ * everything must be delivered, and the totals.
  */
 import fs from 'node:fs'
-import os from 'node:os'
 import path from 'node:path'
 import { setTimeout as pause } from 'node:timers/promises'
 import { systemClock } from '../../src/system/clock.ts'
-import { resolveHome, type Home } from '../../src/system/home.ts'
+import type { Home } from '../../src/system/config/home.ts'
 import { createIds, systemRandom } from '../../src/system/random.ts'
 import { Dice } from '../support/dice.ts'
 import { Violation } from '../support/violation.ts'
 import { Agent } from './agent.ts'
+import { FALSE_BELL } from './bell-rules.ts'
+import { BridgeProcess } from './bridge-process.ts'
 import { Chaos } from './chaos.ts'
 import { clockAt } from './day.ts'
 import { Door } from './door.ts'
 import { EventStream } from './event-stream.ts'
+import { Faults } from './faults/faults.ts'
+import { HostileCaller } from './faults/hostile-caller.ts'
+import { Place } from './faults/place.ts'
+import { portBelowOutgoing } from './faults/port.ts'
 import { countsOf, diskBelow, restartsOf, type SoakResult } from './figures.ts'
+import { Highest } from './highest.ts'
+import { HOSTILE, hostileTarget, MEMORY_MIB_MAX } from './hostile/hostile.ts'
 import { Ledger, type Fate } from './ledger.ts'
-import { notFlat, Scales } from './scales.ts'
+import { descriptorsNotFlat, notFlat, Scales } from './scales.ts'
 import { Supervised } from './supervised.ts'
 import { Team } from './team.ts'
 import { Traffic } from './traffic.ts'
@@ -28,20 +36,22 @@ export interface SoakOptions {
   personas: number
   seed: number
   kills_per_minute: number
-  /** Below which the home is made. */
+  /** For bad days; `worker` is the bundle of `hostile/worker.ts`. */
+  faults?: { per_minute: number; worker: string }
+  /** Parent directory of the home. */
   directory?: string
-  /** A line for whoever watches. */
+  /** Prints a progress line. */
   say(line: string): void
-  /** `killNow` ends every process at once, for an exit handler; `figures` are those so far. */
+  /** `killNow` kills every process at once, for an exit handler; `figures` returns the current figures. */
   onStarted?(started: { killNow: () => void; figures: () => SoakResult; home: string }): void
-  /** The first time. */
+  /** Called at the first broken promise. */
   onBroken?(): void
 }
 
-/** What of the day passes before anything is killed, and from when on the hub is not. */
+/** Shares of the day: before the first kill, and after the last kill of the hub. */
 const WARM_UP = 0.1
 const HUB_STANDS_FROM = 0.75
-/** The hub is watched from later on than it stands: one that has just come up again is cold for a while. */
+/** The measurement of the hub starts some time after its last restart, when it is warm. */
 const MARKS = [
   { mark: 'start', at: WARM_UP },
   { mark: 'middle', at: 0.5 },
@@ -51,13 +61,17 @@ const TICK_MS = 100
 const WEIGH_MS = 2_000
 const PROGRESS_MS = 30_000
 const CALM_MS_MAX = 240_000
-/** The driver was not there for so long: what it thinks of times is wrong. */
+/** The driver itself was suspended for longer than this, so its timing is unreliable. */
 const ABSENT_MS = 2_000
 const STARTS_AT_ONCE = 4
-/** A signal is journaled a handful of times, each with its header; the payload once. */
+/** Each signal has several journal lines, each with a header; the payload is written once. */
 const JOURNAL_BYTES_PER_SIGNAL_MAX = 8_192
-/** In a turn that somebody else has begun. */
+/** Number of drains after which an agent must have received a doorbell. */
 const DRAINS_WITHOUT_BELL_MAX = 20
+/** Traffic of bad days relative to ordinary ones, because they are shorter. */
+const BAD_DAYS_TIMES = 4
+/** Share of sessions that call through a bridge, on bad days. */
+const BRIDGED = 0.5
 const CONFIG = { daemon: { reconnect_patience_ms: 15_000 } }
 
 export async function soak(options: SoakOptions): Promise<SoakResult> {
@@ -65,16 +79,21 @@ export async function soak(options: SoakOptions): Promise<SoakResult> {
   options.onStarted?.({
     ...{ killNow: () => world.killNow(), figures: () => world.figures(), home: world.directory },
   })
+  let failed = true
   try {
-    return await world.run()
+    const result = await world.run()
+    failed = false
+    return result
   } finally {
     await world.close()
+    world.leave(failed)
   }
 }
 
 class Soak {
   private readonly options: SoakOptions
   readonly directory: string
+  private readonly place: Place
   private readonly home: Home
   private readonly names: string[]
   private readonly witnesses: Set<string>
@@ -87,31 +106,44 @@ class Soak {
   private readonly team: Team
   private readonly scales: Scales
   private readonly chaos: Chaos
+  private faults: Faults | null = null
+  private hostile: HostileCaller | null = null
+  private readonly hub_memory: Highest
   private readonly ids = createIds(systemClock, systemRandom)
+  private readonly bridge_dice: Dice
   private events: EventStream | null = null
   private fate: Fate | null = null
   private began = 0
-  /** Receipts there were when the hub began to be watched. */
+  /** Number of receipts when the measurement of the hub began. */
   private receipts_before: number | null = null
   private open = true
 
   constructor(options: SoakOptions) {
     this.options = options
-    this.directory = fs.mkdtempSync(path.join(options.directory ?? os.tmpdir(), 'tb-soak-'))
-    this.home = resolveHome({}, this.directory)
+    this.bridge_dice = this.dice(5)
+    const { faults } = options
+    this.place = new Place(options.directory, faults && { long_name: this.dice(3).chance(0.5) })
+    this.home = this.place.home
+    this.directory = this.home.root
     this.names = Array.from(
       { length: options.personas },
       (_, index) => `p${String(index + 1).padStart(2, '0')}`,
     )
-    this.witnesses = new Set(this.names.slice(0, Math.max(2, Math.round(options.personas / 10))))
+    const watched = this.names.slice(0, Math.max(2, Math.round(options.personas / 10)))
+    // On bad days every daemon may be killed.
+    this.witnesses = new Set(faults === undefined ? watched : [])
     const dice = this.dice(0)
     const supervised = (name: string, args: string[], ready: RegExp) =>
       new Supervised({
-        ...{ name, ready, args: [...args, '--home', this.directory] },
+        ...{ name, ready, args: [...args, '--home', this.directory], env: this.place.env },
         restartPause: () => dice.between(50, 1_500),
+        mayFailToStart: () => this.faults?.diskIsBad === true,
         onBroken: (violation) => this.onBroken(violation),
       })
-    this.hub = supervised('hub', ['hub', '--port', '0'], /^turnbell hub ready (http\S+)$/)
+    // With faults the port is fixed, so that attacks and waiting callers reach each restarted hub at once.
+    const hub_args = faults === undefined ? ['hub', '--port', '0'] : ['hub']
+    this.hub = supervised('hub', hub_args, /^turnbell hub ready (http\S+)$/)
+    this.hub_memory = new Highest(() => this.hub.pid)
     this.daemons = new Map(
       this.names.map((name) => [
         name,
@@ -120,43 +152,48 @@ class Soak {
     )
     this.ledger = new Ledger({
       lives: (identity, session_id) => this.agents.get(identity)?.session_id === session_id,
+      knows: (identity) => this.daemons.has(identity),
+      latest: () => this.place.faulty?.clock.furthest() ?? Date.now(),
       onBroken: (violation) => this.onBroken(violation),
     })
     this.door = new Door(() => this.hub.match?.[1] ?? null)
     this.team = new Team({
-      ...{ home: this.home, names: this.names, door: this.door },
+      ...{ home: this.home, names: this.names, door: this.door, env: this.place.env },
+      others: faults === undefined ? [] : [HOSTILE],
       operatorToken: () => this.operatorToken(),
     })
-    const watched = [...this.witnesses].map((name) => this.daemons.get(name) as Supervised)
-    this.scales = new Scales([this.hub, ...watched])
+    this.scales = new Scales([this.hub, ...watched.map((name) => this.daemons.get(name) as Supervised)])
     this.chaos = new Chaos({
       ...{ dice: this.dice(1), hub: this.hub, daemons: this.daemons, agents: this.agents },
       ...{ witnesses: this.witnesses, kills_per_minute: options.kills_per_minute },
+      bridges: faults !== undefined,
     })
   }
 
   async run(): Promise<SoakResult> {
     const { names } = this
     const personas = Object.fromEntries(names.map((name) => [name, { surface: 'mcp' }]))
+    const hub = this.options.faults === undefined ? {} : { hub: { port: await portBelowOutgoing() } }
     // YAML is a superset of JSON.
-    fs.writeFileSync(path.join(this.directory, 'config.yaml'), JSON.stringify({ ...CONFIG, personas }))
+    fs.writeFileSync(
+      path.join(this.directory, 'config.yaml'),
+      JSON.stringify({ ...CONFIG, ...hub, personas }),
+    )
     await this.startEverything()
     this.door.hangUp()
-    // Before any traffic: what descriptors there are when all are there and nothing happens.
+    // Measured before any traffic, as a baseline for descriptors.
     this.scales.weigh('idle')
 
-    this.began = performance.now()
     const traffic = this.traffic()
+    await this.prepareFaults(traffic)
+    this.began = performance.now()
     await this.passTime(traffic)
-    // What was broken on the way ended the day; nothing more can be said of the rest.
+    await this.faults?.end()
+    // A broken promise ended the day early; the remaining checks would be meaningless.
     if (this.broken.length === 0) {
       this.fate = await this.comeToRest(traffic)
       this.checkRung()
-      const { scales, signals_watched } = this.figures()
-      for (const scale of scales) {
-        const violation = notFlat(scale, signals_watched)
-        if (violation !== null) this.onBroken(violation)
-      }
+      this.checkScales()
     }
     const { counts } = this.ledger
     if (counts.duplicates > counts.released)
@@ -166,28 +203,38 @@ class Soak {
     await this.close()
     const figures = this.figures()
     const { journal } = figures.disk
-    if (journal > JOURNAL_BYTES_PER_SIGNAL_MAX * (counts.receipts + 1_000))
+    // The hostile caller's signals have no receipts here.
+    if (this.faults === null && journal > JOURNAL_BYTES_PER_SIGNAL_MAX * (counts.receipts + 1_000))
       this.onBroken(new Violation('the journal is bounded', `${journal} bytes, ${counts.receipts} receipts`))
     return figures
   }
 
-  /** As they are now. */
+  /** Returns the current figures. */
   figures(): SoakResult {
     const { counts } = this.ledger
     return {
       ...{ home: this.directory, broken: this.broken, signals: counts, fate: this.fate },
       ...{ mishaps: this.chaos.counts, restarts: restartsOf(this.hub, this.daemons.values()) },
       ...{ agents: this.agentCounts(), calls: this.door.counts, scales: this.scales.read() },
+      ...{ faults: this.faults?.counts ?? null, strikes: this.hostile?.strikes ?? {} },
+      ...{ hub_mib_max: this.hub_memory.mib, refused_starts: this.refusedStarts() },
       signals_watched: this.receipts_before === null ? 0 : counts.receipts - this.receipts_before,
       disk: diskBelow(this.home),
     }
   }
 
   killNow(): void {
+    for (const agent of this.agents.values()) agent.close()
     for (const process of [this.hub, ...this.daemons.values()]) process.killNow()
+    this.leave()
   }
 
-  /** Daemons first, then the hub; each must end well when it is asked to. */
+  /** Unmounts the disk; keeps the home if a promise was broken or the soak failed. */
+  leave(failed = false): void {
+    this.place.close(failed || this.broken.length > 0)
+  }
+
+  /** Stops the daemons first, then the hub; each must exit cleanly. */
   async close(): Promise<void> {
     if (!this.open) return
     this.open = false
@@ -201,13 +248,14 @@ class Soak {
     await Promise.all([...this.daemons.values()].map(ended))
     await ended(this.hub)
     this.door.hangUp()
+    this.hub_memory.close()
   }
 
   // --- on the way
 
-  /** The end of the day, and what became of everything. */
+  /** Runs the end of the day and returns the final states. */
   private async comeToRest(traffic: Traffic): Promise<Fate | null> {
-    this.say('the day is over; everything has to arrive')
+    this.say('the day is over; all signals have to be delivered')
     await this.calm(traffic)
     const fate = this.ledger.audit(await this.team.views())
     await this.settle(this.options.minutes * 60_000)
@@ -220,8 +268,13 @@ class Soak {
     this.events = new EventStream({
       url: () => this.hub.match?.[1] ?? null,
       token: () => this.operatorToken(),
-      onEvent: (event) => this.ledger.event(event),
+      onEvent: (event) => {
+        this.ledger.event(event)
+        // A hub whose disk failed restarts within its process and does not report the outcome of its last changes.
+        if (event.type === 'hub.started' && this.faults !== null) this.ledger.onHubGone()
+      },
       onBreak: this.onStreamBreak(),
+      onGap: () => this.ledger.onHubGone(),
     })
     const waiting = [...this.daemons]
     const starter = async () => {
@@ -237,7 +290,7 @@ class Soak {
       this.say(`${this.daemons.size} daemons are connected`)
   }
 
-  /** All that a dead hub could say was heard when its stream has ended. */
+  /** All events of a dead hub have been read when its stream has ended. */
   private onStreamBreak(): () => void {
     let ends = 0
     return () => {
@@ -253,22 +306,43 @@ class Soak {
       dice: this.dice(1_000 + this.names.indexOf(name)),
       surface_socket: this.team.paths(name).surface_socket,
       newSession: () => `session-${this.ids.next()}`,
+      newBridge: (identity, session_id) => this.newBridge(identity, session_id),
       onBroken: (violation) => this.onBroken(violation),
       onThrown: (error) => this.onThrown(error),
     })
+  }
+
+  private newBridge(identity: string, session_id: string): BridgeProcess | null {
+    const url = this.hub.match?.[1]
+    if (this.options.faults === undefined || url === undefined || !this.bridge_dice.chance(BRIDGED))
+      return null
+    return new BridgeProcess(identity, session_id, { home: this.directory, url, env: this.place.env })
   }
 
   private traffic(): Traffic {
     return new Traffic({
       ...{ door: this.door, ledger: this.ledger, operatorToken: () => this.operatorToken() },
       ...{ dice: this.dice(2), personas: this.names, share: () => this.share() },
+      times: this.options.faults === undefined ? 1 : BAD_DAYS_TIMES,
       sessionOf: (name) => this.agents.get(name)?.session_id ?? '',
       prompt: (name) => this.agents.get(name)?.prompt(),
       onThrown: (error) => this.onThrown(error),
     })
   }
 
-  /** The day, or what of it passes before a promise is broken. */
+  private async prepareFaults(traffic: Traffic): Promise<void> {
+    const { faults } = this.options
+    if (faults === undefined) return
+    if (this.place.faulty?.disk === null)
+      this.say('LEFT OUT: full and read-only disks, which require the permission to mount')
+    this.hostile = new HostileCaller(faults.worker, await hostileTarget(this.directory))
+    this.faults = new Faults({
+      ...{ dice: this.dice(4), place: this.place, hub: this.hub, daemons: this.daemons, agents: this.agents },
+      ...{ traffic, hostile: this.hostile, faults_per_minute: faults.per_minute },
+    })
+  }
+
+  /** Runs the day, or until a promise is broken. */
   private async passTime(traffic: Traffic): Promise<void> {
     let [before, weighed, told] = [this.began, this.began, this.began]
     const marks = [...MARKS]
@@ -281,7 +355,10 @@ class Soak {
       const share = this.share()
       if (share >= 1 || this.broken.length > 0) return
       traffic.pass(passed)
-      if (share > WARM_UP) this.chaos.pass(passed, share < HUB_STANDS_FROM)
+      if (share > WARM_UP) {
+        this.chaos.pass(passed, this.faults !== null || share < HUB_STANDS_FROM)
+        this.faults?.pass(passed)
+      }
       if (marks[0] !== undefined && share >= marks[0].at) {
         const { mark } = marks.shift() as (typeof MARKS)[number]
         this.scales.weigh(mark)
@@ -298,7 +375,7 @@ class Soak {
     }
   }
 
-  /** Nothing falls any more, and every agent behaves. */
+  /** Ends all kills; every agent behaves well. */
   private async calm(traffic: Traffic): Promise<void> {
     for (const agent of this.agents.values()) agent.behave()
     await this.until('everything has arrived', CALM_MS_MAX, async () => {
@@ -306,33 +383,52 @@ class Soak {
       const empty = this.ledger.open() === 0 && (await this.team.notReady()).length === 0
       const idle = [...this.agents.values()].every((agent) => agent.idle)
       if (empty && idle && traffic.waiting === 0) return true
-      // Who is asked again and again never rests.
+      // An agent that is prompted repeatedly never becomes idle.
       if (!empty) for (const agent of this.agents.values()) agent.prompt()
       await pause(500)
       return false
     })
   }
 
-  /** Nothing waits and nothing happens: nobody may be rung, and what weighs now weighs too much. */
+  /** Waits without traffic: no doorbell may be sent, and memory is measured. */
   private async settle(length_ms: number): Promise<void> {
     this.door.hangUp()
+    // Their connections would be counted.
+    for (const agent of this.agents.values()) agent.killBridge()
     const bells = this.agentCounts().bells
     await pause(Math.min(30_000, Math.max(5_000, length_ms / 20)))
     const more = this.agentCounts().bells - bells
-    if (more > 0) this.onBroken(new Violation('no bell with nothing pending', `${more} in the calm`))
+    if (more > 0) this.onBroken(new Violation(FALSE_BELL, `${more} in the calm`))
     this.scales.weigh('end')
   }
 
-  /** People prompt all day, and then in the calm: agents that nobody ever rings have everything in the end, too. */
+  /**
+   * Users prompt all day and during recovery, so agents that never receive a doorbell receive every signal in the end,
+   * too.
+   */
   private checkRung(): void {
     for (const [name, { counts }] of this.agents)
       if (counts.drains >= DRAINS_WITHOUT_BELL_MAX && counts.bells + counts.taken === 0)
         this.onBroken(new Violation('agents are rung', `${name} drained ${counts.drains} times, never rung`))
   }
 
+  /** Memory must be flat without kills; on bad days the hub restarts often and only its peak is limited. */
+  private checkScales(): void {
+    const { scales, signals_watched, hub_mib_max } = this.figures()
+    for (const scale of scales) {
+      const violation = this.faults === null ? notFlat(scale, signals_watched) : descriptorsNotFlat(scale)
+      if (violation !== null) this.onBroken(violation)
+    }
+    if (this.faults !== null && hub_mib_max >= MEMORY_MIB_MAX)
+      this.onBroken(new Violation('the memory of the hub is bounded', `${Math.round(hub_mib_max)} MiB`))
+  }
+
   private async checkDaemons(): Promise<void> {
     for (const trouble of await this.team.notReady())
       this.onBroken(new Violation('everybody is well again', trouble))
+    const isThere = () => Promise.resolve(this.team.missing().length === 0)
+    if (this.faults !== null && !(await this.until('what was deleted is made again', 30_000, isThere)))
+      this.say(`missing: ${this.team.missing().join(', ')}`)
   }
 
   // --- small things
@@ -347,6 +443,10 @@ class Soak {
 
   private operatorToken(): string {
     return fs.readFileSync(path.join(this.directory, 'secrets/operator.token'), 'utf8').trim()
+  }
+
+  private refusedStarts(): number {
+    return [this.hub, ...this.daemons.values()].reduce((sum, { refused_starts }) => sum + refused_starts, 0)
   }
 
   private agentCounts(): SoakResult['agents'] {
@@ -364,7 +464,7 @@ class Soak {
     ].join('; ')
   }
 
-  /** False where it did not come to that, which is told. */
+  /** Returns false and reports it if the condition is not met in time. */
   private async until(what: string, within_ms: number, met: () => Promise<boolean>): Promise<boolean> {
     const end = performance.now() + within_ms
     while (!(await met())) {

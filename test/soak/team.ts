@@ -1,16 +1,24 @@
-/** The team as it says it is: each daemon on its control socket, each signal as the operator sees it. */
+/**
+ * The state of the team as reported by the product: each daemon at its control socket, each signal in the operator's
+ * view.
+ */
+import fs from 'node:fs'
 import type { DaemonStatus } from '../../src/contracts/control.ts'
-import { LIMITS } from '../../src/contracts/limits.ts'
+import { LIMITS } from '../../src/contracts/limits/limits.ts'
 import type { SignalView } from '../../src/contracts/signal.ts'
-import { personaPaths, type Home } from '../../src/system/home.ts'
-import { connectLocally } from '../../src/system/local-socket.ts'
+import { personaPaths, type Home } from '../../src/system/config/home.ts'
+import { connectLocally } from '../../src/system/ipc/unix-socket.ts'
 import type { Door } from './door.ts'
 
 export interface TeamWorld {
   home: Home
   names: readonly string[]
+  /** Personas without daemons that also receive signals. */
+  others: readonly string[]
   door: Door
   operatorToken: () => string
+  /** The environment of the daemons. */
+  env: Record<string, string>
 }
 
 const ANSWER_MS = 10_000
@@ -23,10 +31,10 @@ export class Team {
   }
 
   paths(name: string) {
-    return personaPaths(this.world.home, 'local', name, process.env)
+    return personaPaths(this.world.home, 'local', name, { ...process.env, ...this.world.env })
   }
 
-  /** Who is not connected with a surface and an empty queue. */
+  /** Returns the personas without a connected surface and an empty queue. */
   async notReady(): Promise<string[]> {
     const troubles = await Promise.all(
       this.world.names.map(async (name) => {
@@ -36,6 +44,16 @@ export class Team {
       }),
     )
     return troubles.flat()
+  }
+
+  /** Returns the missing files by which clients find the processes. */
+  missing(): string[] {
+    const { home, names } = this.world
+    const files = names.flatMap((name) => {
+      const { daemon_pid, daemon_lock, metrics_file } = this.paths(name)
+      return [daemon_pid, daemon_lock, metrics_file]
+    })
+    return [home.hub_pid, home.hub_lock, ...files].filter((file) => !fs.existsSync(file))
   }
 
   private async status(name: string): Promise<DaemonStatus | null> {
@@ -50,10 +68,10 @@ export class Team {
     }
   }
 
-  /** Every signal that the hub knows, as the operator sees it. */
+  /** Returns every signal of the hub in the operator's view. */
   async views(): Promise<Map<string, SignalView>> {
     const views = new Map<string, SignalView>()
-    for (const to of this.world.names) {
+    for (const to of [...this.world.names, ...this.world.others]) {
       for (let before_seq: number | undefined; ;) {
         const params = {
           to,

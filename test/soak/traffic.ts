@@ -1,6 +1,6 @@
 /**
- * Who sends what, after the day's curve: single signals, bursts to one persona, broadcasts, and people who type.
- * Most senders have a key and try until they have a receipt; some have none and try once.
+ * Generates the traffic along the day's curve: single signals, bursts to one persona, broadcasts, and user prompts.
+ * Most senders have a key and retry until they have a receipt; some have none and try once.
  */
 import { setTimeout as pause } from 'node:timers/promises'
 import type { Receipt } from '../../src/contracts/signal.ts'
@@ -13,14 +13,16 @@ import { Refused, type Break, type Way } from './door.ts'
 export interface TrafficWorld extends CallerWorld {
   dice: Dice
   personas: readonly string[]
-  /** What of the day is over, from 0 to 1. */
+  /** Elapsed share of the day, from 0 to 1. */
   share(): number
+  /** Traffic as a multiple of an ordinary day. */
+  times: number
   sessionOf(persona: string): string
   prompt(persona: string): void
   onThrown(error: unknown): void
 }
 
-/** For one persona, on the mean of the day: 400 signals in a day of half an hour. */
+/** Mean rate for one persona: 400 signals in a day of half an hour. */
 const SIGNALS_PER_S = 400 / 1_800
 const PROMPTS_PER_S = 0.03
 const BURSTS_PER_S = 1 / 1_000
@@ -36,18 +38,21 @@ export class Traffic {
 
   constructor(world: TrafficWorld) {
     this.world = world
-    this.senders = new Map(world.personas.map((name) => [name, new Caller(name, `sender-of-${name}`, world)]))
+    this.senders = new Map(
+      world.personas.map((name) => [name, new Caller(name, `sender-of-${name}`, { plain: false }, world)]),
+    )
   }
 
-  /** Sends that wait for their receipts. */
+  /** Number of sends without a receipt. */
   get waiting(): number {
     return this.under_way
   }
 
-  /** What falls into so many milliseconds. */
+  /** Generates the traffic of this many milliseconds. */
   pass(ms: number): void {
     const { dice, personas } = this.world
-    const expected = (per_s: number) => (per_s * personas.length * busyAt(this.world.share()) * ms) / 1000
+    const busy = busyAt(this.world.share()) * this.world.times
+    const expected = (per_s: number) => (per_s * personas.length * busy * ms) / 1000
     const times = (per_s: number) => {
       const count = expected(per_s)
       return Math.floor(count) + (dice.chance(count % 1) ? 1 : 0)
@@ -59,6 +64,12 @@ export class Traffic {
       for (let count = dice.between(10, 40); count > 0; count -= 1) this.start(this.send(to))
     }
     for (let left = times(BROADCASTS_PER_S); left > 0; left -= 1) this.start(this.broadcast())
+  }
+
+  /** Sends this many signals at once to random receivers. */
+  storm(count: number): void {
+    for (let left = count; left > 0; left -= 1)
+      this.start(this.send(this.world.dice.pick(this.world.personas)))
   }
 
   private start(work: Promise<void>): void {
@@ -73,7 +84,7 @@ export class Traffic {
       ...{ to, intent: dice.pick(INTENTS), payload: { n: wish.n, text: 'x'.repeat(dice.between(0, 600)) } },
       ...{ priority: dice.weighted({ 0: 4, 1: 10, 3: 70, 5: 12, 9: 4 }) },
       ...(wish.key === null ? {} : { idempotency_key: wish.key }),
-      // Some are worth nothing tomorrow.
+      // A short lifetime for some signals.
       ...(dice.chance(0.04) ? { ttl_s: dice.between(1, 20) } : {}),
       ...(dice.chance(0.02) ? { to_session: this.world.sessionOf(to) } : {}),
     }
@@ -89,7 +100,7 @@ export class Traffic {
       if (receipt !== null) {
         ledger.receipt(wish, receipt)
         known = true
-        // Who is nervous asks again, and must get the same answer.
+        // Some clients repeat a completed send and must receive the same receipt.
         if (wish.key === null || !dice.chance(0.03)) return
       } else if (wish.key === null || performance.now() > until) {
         if (!known) ledger.counts.given_up += 1
@@ -99,7 +110,7 @@ export class Traffic {
     }
   }
 
-  /** Null where nobody knows, or the hub is away. */
+  /** Returns null if the outcome is unknown or the hub is down. */
   private async once(sender: Caller, params: object): Promise<Receipt | 'refused' | null> {
     const { dice } = this.world
     try {
@@ -107,7 +118,7 @@ export class Traffic {
     } catch (error) {
       if (!isTrouble(error)) throw error
       if (!(error instanceof Refused) || error.problem.retry === 'after_delay') return null
-      // The session that it is for may have ended.
+      // The session that it addresses may have ended.
       if (error.problem.code !== 'target_stale') throw error
       return 'refused'
     }

@@ -1,22 +1,22 @@
 /**
- * An open window of a real client has to survive every clean stop of what turnbell runs. There are three mechanisms:
- * the control socket (`shutdown`, Ctrl-C in `up`, a changed configuration, an upgrade), SIGTERM (a service manager), and
- * `down`, which stops the hub too.
+ * Scenes in which an open window of a real client survives every clean stop of turnbell. There are three mechanisms:
+ * the control socket (`shutdown`, Ctrl-C in `up`, a changed configuration, an upgrade), SIGTERM (a service manager),
+ * and `down`, which also stops the hub.
  */
 import { once } from 'node:events'
 import { expect } from 'vitest'
-import { notedPid, PERSONA } from '../support/client-world.ts'
-import { expectOneBellPerTurn } from '../support/conversation.ts'
+import { notedPid, PERSONA } from '../support/clients/client-world.ts'
+import { expectOneBellPerTurn } from '../support/clients/conversation.ts'
 import { eventually } from '../support/eventually.ts'
-import { BIN } from '../support/processes.ts'
-import type { Scene } from '../support/scene.ts'
-import { processAlive } from '../../src/system/processes.ts'
+import { BIN } from '../support/processes/processes.ts'
+import type { Scene } from '../support/clients/scene.ts'
+import { processAlive } from '../../src/system/process/process-info.ts'
 
-/** How long after the next start a window may take until it is rung again. */
+/** Maximum time after the next start until the window receives a doorbell again. */
 const RUNG_AGAIN_WITHIN_MS = 15_000
 
 export interface WindowUnderTest {
-  /** Types this into the window and resolves once the model's answer is shown. */
+  /** Types the text into the window and resolves when the model's answer is shown. */
   works: (text: string) => Promise<unknown>
   /** The client's server that the shim runs; absent for a client without one. */
   server?: 'codex' | 'opencode'
@@ -24,7 +24,7 @@ export interface WindowUnderTest {
   leave: () => Promise<unknown> | void
 }
 
-/** The window has been rung for the signal `before`. */
+/** The window has already received a doorbell for the signal `before`. */
 export async function endures(scene: Scene, { works, server, leave }: WindowUnderTest): Promise<void> {
   const answerTo = (text: string) => scene.model.next(new RegExp(text), { text: `answer to ${text}` })
   const turnbell = async (...args: string[]) => {

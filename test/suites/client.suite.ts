@@ -1,20 +1,20 @@
 /**
- * What every real client must show, in whatever way it runs: asserted from what the model was shown, one
- * doorbell per turn and every signal drained once.
+ * Behaviours of every real client in every mode, checked from the content shown to the model: one doorbell per turn,
+ * and every signal drained once.
  */
 import { describe, expect, test } from 'vitest'
-import { expectOneBellPerTurn, turnsOf } from '../support/conversation.ts'
+import { expectOneBellPerTurn, turnsOf } from '../support/clients/conversation.ts'
 import { eventually } from '../support/eventually.ts'
-import type { Scene } from '../support/scene.ts'
+import type { Scene } from '../support/clients/scene.ts'
 import type { SessionId } from '../../src/contracts/ids.ts'
 
-/** Somebody who works with the client. */
+/** A user of the client. */
 export interface Session {
   /** Begins a turn. */
   say(text: string): Promise<unknown> | void
 }
 
-/** What the scenes of the suite show. */
+/** The behaviours that the scenes of the suite check. */
 export type Behaviour =
   | 'one bell for one signal'
   | 'one bell for five signals'
@@ -28,8 +28,8 @@ export type Behaviour =
   | 'a killed hub'
 
 /**
- * 'one bell for one signal' is part of most others. 'a client killed in its turn' is decided by the hub: only Claude Code's
- * worker, which confirms drains itself, always runs it.
+ * 'one bell for one signal' is part of most others. 'a client killed in its turn' depends on the hub; only Claude Code
+ * always runs it, because its worker confirms drains itself.
  */
 const ALWAYS: readonly Behaviour[] = [
   'one bell for five signals',
@@ -44,32 +44,32 @@ const ALWAYS: readonly Behaviour[] = [
 
 export interface ClientUnderTest<S extends Scene, Person extends Session> {
   open: () => Promise<S>
-  /** The client stands at its prompt, and the daemon knows it. */
+  /** Resolves when the client is at its prompt and the daemon knows it. */
   begin: (scene: S) => Promise<Person>
-  /** Breaks the running turn off. */
+  /** Interrupts the running turn. */
   interrupt?: (scene: S, session: Person) => Promise<unknown> | void
-  /** After an interrupt the person has the word: nothing rings before their next turn is over. */
+  /** Whether no doorbell is sent after an interrupt until the user's next turn has ended. */
   rests_after_interrupt?: boolean
   /** Leaves the session for a new one. */
   reset?: (scene: S, session: Person) => Promise<unknown> | void
   /** Ends the client's process by SIGKILL. */
   kill?: (scene: S, session: Person) => Promise<unknown> | void
-  /** The agent runs in the client's own process: `kill` ends its turn. */
+  /** Whether the agent runs in the client's own process, so that `kill` ends its turn. */
   dies_with_its_client?: boolean
-  /** The agent goes on with its turn when its daemon is killed. */
+  /** Whether the agent continues its turn when its daemon is killed. */
   outlives_its_daemon?: boolean
-  /** The person comes back to the session of a killed client. Its daemon does where this is missing. */
+  /** The user resumes the session of a killed client. If omitted, the daemon resumes it. */
   resume?: (scene: S, session_id: SessionId) => Promise<unknown>
-  /** Nobody can type: what is said comes as a signal of its own, and so with a doorbell. */
+  /** Whether the client has no input for a user: each prompt is a signal, which causes a doorbell. */
   says_by_signal?: boolean
-  /** There is no session before somebody spoke, so `begin` costs a turn. */
+  /** Whether a session exists only after the first prompt, so that `begin` costs a turn. */
   begins_by_turn?: boolean
   /**
-   * Behaviours whose scenes always run; the others run with `--all`. Nearly all by default. A second mode of the same client
-   * names those in which it differs from the first.
+   * Behaviours whose scenes always run; the others run with `--all`. The default is nearly all. A second mode of the
+   * same client lists those in which it differs from the first.
    */
   always?: readonly Behaviour[]
-  /** Behaviours whose scenes always run in addition to those. */
+  /** Additional behaviours whose scenes always run. */
   also?: readonly Behaviour[]
 }
 
@@ -282,7 +282,7 @@ export function describeClient<S extends Scene, Person extends Session>(
   })
 }
 
-/** A turn of its user, in the middle of a tool. */
+/** Starts a turn of the user and waits until it is in a tool call. */
 async function inItsTool(scene: Scene, session: Session) {
   const tool = scene.longTool()
   scene.model.next(/use your tool/, tool.reply)

@@ -1,17 +1,17 @@
-/** What every event log promises, in the order of `ports/event-log.ts`. */
+/** The promises of every event log, in the order of `ports/event-log.ts`. */
 import { beforeEach, describe, expect, test } from 'vitest'
 import type { HubEvent } from '../../src/contracts/events.ts'
 import type { EventLog } from '../../src/ports/event-log.ts'
-import { fakeClock, type FakeClock } from '../support/fake-clock.ts'
+import { fakeClock, type FakeClock } from '../support/fakes/fake-clock.ts'
 
-/** How many events the opened log must at least keep. */
+/** Minimum number of events that the opened log keeps. */
 export const EVENTS_KEPT = 20
 
 export interface OpenedEventLog {
   log: EventLog
-  /** What is there after a clean close; itself, where nothing survives. */
+  /** Returns the log after a clean close; the same log for one that is only in memory. */
   afterClose(): Promise<EventLog>
-  /** What is there when nobody has closed it; itself, where nothing survives. */
+  /** Returns the log after a kill, without a close; the same log for one that is only in memory. */
   afterKill(): Promise<EventLog>
 }
 
@@ -46,7 +46,7 @@ export function describeEventLog(name: string, open: (clock: FakeClock) => Promi
       expect(second).toMatchObject({ seq: 2, timestamp: '2026-03-01T12:00:00.005Z' })
     })
 
-    test('every watcher has it before append returns, in order, until it stops watching', () => {
+    test('every watcher is called in order before append returns, until it stops watching', () => {
       const seen: string[] = []
       const watcher = (event: HubEvent) => void seen.push(event.type)
       const stop = log.watch(watcher)
@@ -61,7 +61,7 @@ export function describeEventLog(name: string, open: (clock: FakeClock) => Promi
       expect(seen).toEqual(['a', 'a', 'b'])
     })
 
-    test('reads oldest first, from any position, and says where to go on', () => {
+    test('a read returns events oldest first from any position, and where to continue', () => {
       for (const type of ['a', 'b', 'c', 'd']) append(type)
       expect(types()).toEqual(['a', 'b', 'c', 'd'])
       const page = log.read({ since: 1, limit: 2 })
@@ -71,17 +71,17 @@ export function describeEventLog(name: string, open: (clock: FakeClock) => Promi
       expect(log.read({ since: 99, limit: 2 })).toEqual({ events: [], next: 4 })
     })
 
-    test('a page of matching events is not held up by others', () => {
+    test('a page of matching events does not stop at others', () => {
       for (let count = 0; count < 10; count += 1) append(count % 5 === 0 ? 'signal.pushed' : 'other')
       const first = log.read({ type: 'signal.pushed', limit: 1 })
       expect(first).toMatchObject({ events: [{ seq: 1 }], next: 1 })
       const second = log.read({ type: 'signal.pushed', since: first.next, limit: 1 })
       expect(second).toMatchObject({ events: [{ seq: 6 }], next: 6 })
-      // Nothing more now: the next page begins after what was looked through.
+      // No further events match: the next page begins after the last examined event.
       expect(log.read({ type: 'signal.pushed', since: 6, limit: 1 })).toEqual({ events: [], next: 10 })
     })
 
-    test('reads since a time', async () => {
+    test('a read can start at a time', async () => {
       append('before')
       await clock.advance(1000)
       append('at')
@@ -90,13 +90,13 @@ export function describeEventLog(name: string, open: (clock: FakeClock) => Promi
       expect(types({ since: '2026-03-01T12:00:00.999Z' })).toEqual(['at', 'after'])
       expect(types({ since: '2026-03-01T12:00:01.000Z' })).toEqual(['after'])
       expect(types({ since: '2026-03-02T00:00:00.000Z' })).toEqual([])
-      // The same moments, as others write them.
+      // The same moments in other notations.
       expect(types({ since: '2026-03-01T12:00:01Z' })).toEqual(['after'])
       expect(types({ since: '2026-03-01T14:00:01.000+02:00' })).toEqual(['after'])
       expect(types({ since: '2026-03-01T07:00:00.999-05:00' })).toEqual(['at', 'after'])
     })
 
-    test('reads by persona, by type and by family of types', () => {
+    test('a read filters by persona, by type and by type prefix', () => {
       append('signal.pushed', 'ada')
       append('signal.drained', 'bob')
       append('signals', 'ada')
@@ -107,7 +107,7 @@ export function describeEventLog(name: string, open: (clock: FakeClock) => Promi
       expect(types({ type: 'signal.', agent_id: 'bob' })).toEqual(['signal.drained'])
     })
 
-    test('reads what somebody did under a name of its own, and in a run', () => {
+    test('a read filters by the name of the caller and by run', () => {
       log.append({ type: 'dispatch', agent_id: 'ada', data: { agent_id: 'reviewer', run_id: 'r1' } })
       log.append({ type: 'result', agent_id: 'ada', data: { agent_id: 'anonymous', run_id: null } })
       expect(types({ agent_id: 'reviewer' })).toEqual(['dispatch'])
@@ -116,7 +116,7 @@ export function describeEventLog(name: string, open: (clock: FakeClock) => Promi
       expect(types({ run_id: 'r1', agent_id: 'bob' })).toEqual([])
     })
 
-    test('is bounded: the oldest go, the newest stay, and seqs go on', () => {
+    test('the log is bounded: the oldest events are dropped and seqs continue', () => {
       for (let count = 0; count < 20 * EVENTS_KEPT; count += 1) append('a')
       const { events } = log.read({ limit: 100_000 })
       expect(events.length).toBeGreaterThanOrEqual(EVENTS_KEPT)
@@ -125,7 +125,7 @@ export function describeEventLog(name: string, open: (clock: FakeClock) => Promi
       expect(append('b').seq).toBe(20 * EVENTS_KEPT + 1)
     })
 
-    test('what is written is there for who opens the log after a kill', async () => {
+    test('written events are there when the log is opened after a kill', async () => {
       append('a')
       append('b')
       await log.written()
@@ -134,7 +134,7 @@ export function describeEventLog(name: string, open: (clock: FakeClock) => Promi
       await log.written()
     })
 
-    test('goes on where it was closed', async () => {
+    test('a log continues after a close', async () => {
       for (let count = 0; count < 2 * EVENTS_KEPT; count += 1) append('a', 'ada')
       const before = log.read({ limit: EVENTS_KEPT, since: EVENTS_KEPT }).events
       log = await opened.afterClose()

@@ -1,45 +1,46 @@
 /**
- * One unseen doorbell at a time: a property of every shim that rings a real client.
+ * Checks that every shim that rings a real client has at most one unseen doorbell at a time.
  *
- * A run plays one client from a seed, with the shim's own code before it. The client is modelled by what the real one does:
- * it takes a doorbell late, keeps it in a queue, begins its turn much later, loses it. The run knows which doorbells the
- * client holds unseen, and compares that with what the shim hands over and reports.
+ * A run simulates one client from a seed, behind the shim's own code. The model follows the real client: it accepts a
+ * doorbell late, queues it, begins its turn much later, or loses it. The run knows which doorbells the client holds
+ * unseen, and compares them with what the shim delivers and reports.
  */
 import { describe, test } from 'vitest'
 import type { ReportAnswer, SurfaceReport } from '../../src/contracts/control.ts'
 import { doorbellText, type Doorbell } from '../../src/contracts/doorbell.ts'
 import type { DoorbellId } from '../../src/contracts/ids.ts'
-import { LIMITS } from '../../src/contracts/limits.ts'
+import { LIMITS } from '../../src/contracts/limits/limits.ts'
 import type { Surface, SurfaceHost } from '../../src/ports/surface.ts'
 import { createIds } from '../../src/system/random.ts'
 import { Dice } from '../support/dice.ts'
-import { atRest, fakeClock, seededRandom, type FakeClock } from '../support/fake-clock.ts'
+import { atRest, fakeClock, seededRandom, type FakeClock } from '../support/fakes/fake-clock.ts'
+import { playRuns, swarmWeights, type RandomRun } from '../support/random-runs.ts'
 import { Violation } from '../support/violation.ts'
 
-/** What the client really holds. Its driver keeps this up to date before it tells the shim. */
+/** The doorbells that the client really holds. Its driver updates this before it notifies the shim. */
 export interface ClientTruth {
   clock: FakeClock
   host: SurfaceHost
-  /** Of the step that is played. */
+  /** Random numbers of the current step. */
   dice: () => Dice
-  /** Adds to the printed story of a failing run. */
+  /** Adds a line to the printed story of a failing run. */
   note: (what: string) => void
-  /** The shim hands a doorbell to the client. */
+  /** Records that the shim has delivered a doorbell to the client. */
   handed(doorbell_id: DoorbellId): void
-  /** A turn of the client has begun with it. */
+  /** Records that a turn of the client has begun with it. */
   seen(doorbell_id: DoorbellId): void
-  /** The client does not hold it any more, and no turn will begin with it. */
+  /** Records that the client no longer holds it and no turn will begin with it. */
   lost(doorbell_id: DoorbellId, why: string): void
   unseen(): readonly DoorbellId[]
-  /** The doorbell with this text. */
+  /** Returns the doorbell with this text. */
   bellIn(text: string): DoorbellId
 }
 
 export interface PlayedClient {
   surface: Surface
-  /** What happens in the client, by name. A step that is not possible at the moment does nothing. */
+  /** The client's actions by name. An action that is not possible at the moment does nothing. */
   steps: Readonly<Record<string, ClientStep>>
-  /** Ends whatever keeps an idle client from taking a doorbell: a turn, a pause, a lost connection. */
+  /** Ends every state in which an idle client does not accept a doorbell: a turn, a pause, a lost connection. */
   calm(): Promise<void>
   close(): void
 }
@@ -50,23 +51,23 @@ export interface ClientStep {
 }
 
 export interface UnseenBellTraits {
-  /** Documented time after which an idle client's doorbell without a trace counts as lost. */
+  /** Documented time after which a doorbell without a trace at an idle client counts as lost. */
   lost_ms: number
   seeds: number
 }
 
 const STEPS_MIN = 20
 const STEPS_MAX = 60
-/** Mostly short: what is rung is lost within a minute. */
+/** Mostly short, because a doorbell is lost within a minute. */
 const TIMES = { seconds: 12, 'a minute': 10, long: 0.5 }
 const TIMES_MS = {
   seconds: [1_000, 10_000],
   'a minute': [10_000, 75_000],
   long: [75_000, 20 * 60_000],
 } as const
-/** Interval at which the daemon asks an idle surface that holds a doorbell. */
+/** Interval at which the daemon probes an idle surface that holds a doorbell. */
 const PROBE_MS = LIMITS.bell_receipt_ms
-/** More than any bell needs to begin its turn or to be given up. */
+/** Longer than any doorbell needs to begin its turn or to be abandoned. */
 const CALM_MS_MAX = 10 * 60_000
 const COMMON = { offer: 8, probe: 7, time: 8 }
 
@@ -77,64 +78,30 @@ export function describeOneUnseenBell(
 ): void {
   describe(`${name}, with one unseen doorbell at a time,`, () => {
     test(`keeps its promises in ${traits.seeds} runs`, async () => {
-      for (let seed = 1; seed <= traits.seeds; seed++) {
-        const steps = new Dice(seed, 0).between(STEPS_MIN, STEPS_MAX)
-        const numbers = Array.from({ length: steps }, (_, index) => index + 1)
-        const failed = await broken({ seed, numbers }, traits, open)
-        if (failed !== null) throw await shortest(failed, traits, open)
-      }
+      const plan = { seeds: traits.seeds, steps_min: STEPS_MIN, steps_max: STEPS_MAX }
+      await playRuns(plan, (seed, dice, story) => openRun(seed, { dice, story, traits, open }))
     })
   })
 }
 
-interface Run {
-  seed: number
-  /** Numbers of the steps that are played: each has dice of its own. */
-  numbers: readonly number[]
-}
-
-interface Failed extends Run {
-  violation: Violation
-  story: readonly string[]
-}
-
 type Open = (truth: ClientTruth) => Promise<PlayedClient>
-
-/** Leaves out every step without which the same promise is broken as well. */
-async function shortest(failed: Failed, traits: UnseenBellTraits, open: Open): Promise<Error> {
-  let best = failed
-  for (const number of failed.numbers) {
-    const numbers = best.numbers.filter((one) => one !== number)
-    const again = await broken({ seed: failed.seed, numbers }, traits, open)
-    if (again?.violation.promise === failed.violation.promise) best = again
-  }
-  const { violation, story, seed, numbers } = best
-  return new Error([violation.message, `seed ${seed}, steps ${numbers.join(' ')}`, ...story].join('\n  '), {
-    cause: violation,
-  })
+interface Opening {
+  dice: Dice
+  story: string[]
+  traits: UnseenBellTraits
+  open: Open
 }
 
-async function broken(run: Run, traits: UnseenBellTraits, open: Open): Promise<Failed | null> {
-  const story: string[] = []
-  const world = new World(run.seed, story)
+async function openRun(seed: number, { dice, story, traits, open }: Opening): Promise<RandomRun> {
+  const world = new World(seed, story)
   const client = await open(world.truth)
-  try {
-    const weights = weightsOf(client, new Dice(run.seed, -1))
-    for (const number of run.numbers) await playStep(world, client, weights, new Dice(run.seed, number))
-    await playCalm(world, client, traits)
-    return null
-  } catch (error) {
-    if (error instanceof Violation) return { ...run, violation: error, story }
-    throw error
-  } finally {
-    client.close()
-  }
-}
-
-/** A run without some kinds of steps has more of the others. Source: A. Groce et al., "Swarm Testing", 2012. */
-function weightsOf(client: PlayedClient, dice: Dice): Record<string, number> {
   const steps = Object.entries(client.steps).map(([name, { weight }]) => [name, weight] as const)
-  return { ...COMMON, ...Object.fromEntries(steps.filter(([, weight]) => weight > 1 || dice.chance(0.5))) }
+  const weights = { ...COMMON, ...swarmWeights(Object.fromEntries(steps), dice, (weight) => weight > 1) }
+  return {
+    step: (of_step) => playStep(world, client, weights, of_step),
+    calm: () => playCalm(world, client, traits),
+    close: () => client.close(),
+  }
 }
 
 async function playStep(
@@ -158,7 +125,7 @@ async function playStep(
   world.check()
 }
 
-/** Once nothing is in its way any more, an idle client that holds no doorbell is rung within the documented time. */
+/** Checks that an idle client without a doorbell and without obstacles receives one within the documented time. */
 async function playCalm(world: World, client: PlayedClient, { lost_ms }: UnseenBellTraits): Promise<void> {
   world.truth.note('calm')
   world.calm = true
@@ -181,7 +148,7 @@ async function playCalm(world: World, client: PlayedClient, { lost_ms }: UnseenB
 
 class World {
   dice: Dice
-  /** No doorbell leaves with the answer to a report. */
+  /** While false, no doorbell is sent in the response to a report. */
   calm = false
   readonly truth: ClientTruth
   private readonly ids
@@ -283,7 +250,7 @@ class World {
     this.violations.push(new Violation('one unseen doorbell at a time', detail))
   }
 
-  /** As a daemon does: a doorbell leaves with the answer to a report only where none is outstanding. */
+  /** Like a daemon: a doorbell is sent in the response to a report only if none is outstanding. */
   private async reported(report: SurfaceReport): Promise<ReportAnswer> {
     this.named(report, 'report')
     const asks = report.take === true && report.outstanding_doorbell_id === undefined
@@ -297,7 +264,7 @@ class World {
     const { outstanding_doorbell_id: named } = report
     const shown = named === undefined ? 'none' : this.nameOf(named)
     this.note(`${where}: ${report.absent ? 'absent' : report.turn}, outstanding ${shown}`)
-    // A shim that has lost its client knows of nothing that the client holds.
+    // A shim that has lost its client does not know what the client holds.
     if (report.absent === true || this.held.length === 0) return
     if (named !== undefined && this.held.includes(named)) return
     const held = this.held.map((one) => this.nameOf(one)).join(', ')

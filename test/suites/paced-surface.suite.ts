@@ -1,16 +1,16 @@
 /**
- * An adapter under the daemon's own rules, with a place that loses, delays, repeats and breaks: an agent
- * that drains whenever a bell comes through gets every signal, once a turn, within a bound.
+ * Checks an adapter under the daemon's own rules, with a place that loses, delays, repeats and breaks. An agent that
+ * drains on every doorbell must receive every signal, one doorbell per turn, within a time limit.
  */
 import { afterEach, beforeEach, describe, expect, test } from 'vitest'
-import { LIMITS } from '../../src/contracts/limits.ts'
+import { LIMITS } from '../../src/contracts/limits/limits.ts'
 import type { SurfaceHost } from '../../src/ports/surface.ts'
-import { atRest, seededRandom } from '../support/fake-clock.ts'
-import { paceSurface, type PacedSurface } from '../support/paced-surface.ts'
+import { atRest, seededRandom } from '../support/fakes/fake-clock.ts'
+import { paceSurface, type PacedSurface } from '../support/fakes/paced-surface.ts'
 import type { PlaceMode, SurfaceTraits, SurfaceUnderTest } from './surface.suite.ts'
 
 const STEP_MS = 100
-/** More than any adapter needs to hand over one bell. */
+/** More than any adapter needs to deliver one doorbell. */
 const MARGIN_MS = 15_000
 
 export function describePaced(
@@ -22,16 +22,19 @@ export function describePaced(
     let under: SurfaceUnderTest
     let paced: PacedSurface
     let heard = 0
-    /** A bell without a receipt is rung again after this; without receipts, a sleeping agent's patience. */
+    /**
+     * Time after which a doorbell without a receipt is repeated; without receipts, the reminder interval of an idle
+     * agent.
+     */
     const lost_after_ms = traits.receipts
       ? Math.max(LIMITS.bell_receipt_ms, traits.lost_ms ?? 0)
       : LIMITS.reconnect_patience_ms
-    /** Where the bell itself begins a turn that ends without a receipt, the agent is reminded. */
+    /** If the doorbell itself begins a turn that ends without a receipt, a reminder follows. */
     const rung_again_ms = Math.max(lost_after_ms, LIMITS.reminders_ms[0]) + MARGIN_MS
 
     beforeEach(async () => {
       heard = 0
-      // Its clock comes with it, so what it says before the daemon is there goes nowhere.
+      // Its clock is part of it, so reports before the daemon exists are dropped.
       let daemon: PacedSurface | null = null
       under = await open({ report: async (report) => daemon?.host.report(report) ?? { doorbell: null } })
       daemon = paced = paceSurface(under.clock, { receipts: traits.receipts })
@@ -52,7 +55,7 @@ export function describePaced(
       return waited
     }
 
-    /** What an agent does when a bell came through: a turn, in which it drains. */
+    /** The agent's reaction to a doorbell: a turn in which it drains. */
     async function answers(turn_ms = 1_000): Promise<number> {
       if ((await under.surface.status()).turn !== 'busy') await under.beginTurn()
       const drained = paced.drain()
@@ -60,7 +63,7 @@ export function describePaced(
       return drained
     }
 
-    /** The rest of a turn. A bell that was on its way already may still come into it. */
+    /** Runs the rest of a turn. A doorbell already on its way may still arrive in it. */
     async function busyFor(turn_ms: number): Promise<void> {
       const left = paced.bells.length
       await under.clock.advance(turn_ms)
@@ -70,7 +73,7 @@ export function describePaced(
       await atRest()
     }
 
-    test('one signal, one bell, one turn', async () => {
+    test('one signal leads to one bell and one turn', async () => {
       paced.send()
       await passes(lost_after_ms, rung)
       expect(await answers()).toBe(1)
@@ -78,7 +81,7 @@ export function describePaced(
       expect(under.rung()).toHaveLength(1)
     })
 
-    test('every first bell is swallowed, and yet all signals are drained within a bound', async () => {
+    test('all signals are drained within a limit although every first bell is swallowed', async () => {
       let drained = 0
       for (let signal = 1; signal <= 8; signal++) {
         under.mode('swallows')
@@ -97,7 +100,7 @@ export function describePaced(
     })
 
     test.each([['delays'], ['duplicates']] as const)(
-      'a place that %s bells costs one turn for each bell, and nothing is rung twice',
+      'a place that %s bells costs one turn per bell, and no bell is rung twice',
       async (mode) => {
         under.mode(mode)
         for (let signal = 1; signal <= 4; signal++) {
@@ -111,33 +114,36 @@ export function describePaced(
       },
     )
 
-    test.each([1, 2, 3, 4, 5, 6])('whatever the place does, by seed %i', async (seed) => {
-      const random = seededRandom(seed * 7919)
-      const one = <T>(among: readonly T[]): T => among[Math.floor(random.next() * among.length)] as T
-      const modes: readonly PlaceMode[] = ['takes', 'takes', 'swallows', 'delays', 'duplicates', 'breaks']
-      let [sent, drained] = [0, 0]
-      for (let round = 0; round < 40; round++) {
-        under.mode(one(modes))
-        for (let signals = Math.floor(random.next() * 3); signals > 0; signals--) {
-          paced.send()
-          sent += 1
+    test.each([1, 2, 3, 4, 5, 6])(
+      'every signal is drained whatever the place does, by seed %i',
+      async (seed) => {
+        const random = seededRandom(seed * 7919)
+        const one = <T>(among: readonly T[]): T => among[Math.floor(random.next() * among.length)] as T
+        const modes: readonly PlaceMode[] = ['takes', 'takes', 'swallows', 'delays', 'duplicates', 'breaks']
+        let [sent, drained] = [0, 0]
+        for (let round = 0; round < 40; round++) {
+          under.mode(one(modes))
+          for (let signals = Math.floor(random.next() * 3); signals > 0; signals--) {
+            paced.send()
+            sent += 1
+          }
+          await passes(one([100, 1_000, 20_000]), rung)
+          if (rung()) drained += await answers(one([100, 3_000]))
+          else if (random.next() < 0.3) {
+            // A turn of the user: doorbells wait until it ends.
+            await under.beginTurn()
+            paced.send()
+            sent += 1
+            await busyFor(one([500, 30_000]))
+          }
         }
-        await passes(one([100, 1_000, 20_000]), rung)
-        if (rung()) drained += await answers(one([100, 3_000]))
-        else if (random.next() < 0.3) {
-          // A person works: whatever comes waits for the end of it.
-          await under.beginTurn()
-          paced.send()
-          sent += 1
-          await busyFor(one([500, 30_000]))
+        under.mode('takes')
+        for (let last = 0; last < 5 && paced.pending() > 0; last++) {
+          await passes(LIMITS.reconnect_patience_ms + MARGIN_MS, rung)
+          drained += await answers()
         }
-      }
-      under.mode('takes')
-      for (let last = 0; last < 5 && paced.pending() > 0; last++) {
-        await passes(LIMITS.reconnect_patience_ms + MARGIN_MS, rung)
-        drained += await answers()
-      }
-      expect({ drained, pending: paced.pending() }).toEqual({ drained: sent, pending: 0 })
-    })
+        expect({ drained, pending: paced.pending() }).toEqual({ drained: sent, pending: 0 })
+      },
+    )
   })
 }

@@ -1,20 +1,20 @@
-/** What every record store promises, in the order of `ports/record-store.ts`. */
+/** The promises of every record store, in the order of `ports/record-store.ts`. */
 import { beforeEach, describe, expect, test } from 'vitest'
 import type { RecordBody, RecordStore } from '../../src/ports/record-store.ts'
 
 export interface OpenedRecordStore {
   store: RecordStore
-  /** What is there after the process was killed; itself, where nothing survives. */
+  /** Returns the store after a kill; the same store for one that is only in memory. */
   afterKill(): Promise<RecordStore>
 }
 
-/** Of a store whose place another process can take. */
+/** A store whose place another process can take. */
 export interface OpenedTakeable extends OpenedRecordStore {
-  /** Does so, while exclusive work is being done. */
+  /** Lets another process take the place during exclusive work. */
   take(): void
 }
 
-/** The kinds that the suite uses: where a store keeps some of them in places of their own, it is run with each. */
+/** The kinds that the suite uses. A store that has separate places for some kinds runs the suite with each. */
 export interface SuiteKinds {
   one: string
   another: string
@@ -38,7 +38,7 @@ export function describeRecordStore(
       store = opened.store
     })
 
-    test('a record that was put is there, with all it says, also after a kill', async () => {
+    test('a put record is returned completely, also after a kill', async () => {
       const body = { text: 'ünï "quoted"\n', deep: { list: [1, null, true, []] }, empty: '' }
       await store.put(kinds.one, 'ada', body)
       expect(await store.get(kinds.one, 'ada')).toEqual(body)
@@ -47,14 +47,14 @@ export function describeRecordStore(
       expect(await store.list(kinds.one)).toEqual([{ id: 'ada', body }])
     })
 
-    test('putting again replaces the whole record', async () => {
+    test('a second put replaces the whole record', async () => {
       await store.put(kinds.one, 'ada', { a: 1, b: 2 })
       await store.put(kinds.one, 'ada', { c: 3 })
       expect(await store.get(kinds.one, 'ada')).toEqual({ c: 3 })
       expect(await store.list(kinds.one)).toHaveLength(1)
     })
 
-    test('what is done to one record is done in the order of the calls', async () => {
+    test('calls about one record run in their order', async () => {
       const puts = Array.from({ length: 20 }, (_, count) => store.put(kinds.one, 'ada', { count }))
       const seen = store.get(kinds.one, 'ada')
       const removed = store.remove(kinds.one, 'ada')
@@ -64,7 +64,7 @@ export function describeRecordStore(
       expect(await store.get(kinds.one, 'ada')).toEqual({ count: 'last' })
     })
 
-    test('a reader sees the old one or the new one, never a mixture', async () => {
+    test('a reader sees the old or the new record, never a mixture', async () => {
       const body = (letter: string) => ({ first: letter, text: letter.repeat(50_000), last: letter })
       await store.put(kinds.one, 'ada', body('a'))
       const writes = Promise.all(['b', 'c', 'd'].map((letter) => store.put(kinds.one, 'ada', body(letter))))
@@ -74,7 +74,7 @@ export function describeRecordStore(
       expect(await store.get(kinds.one, 'ada')).toEqual(body('d'))
     })
 
-    test('what is not there is null, and removing it is no error', async () => {
+    test('a missing record is null, and removing it is not an error', async () => {
       expect(await store.get(kinds.one, 'nobody')).toBeNull()
       expect(await store.list(kinds.empty)).toEqual([])
       await store.remove(kinds.one, 'nobody')
@@ -86,7 +86,7 @@ export function describeRecordStore(
       expect(await store.list(kinds.one)).toEqual([])
     })
 
-    test('kinds are kept apart, and a list is ordered by id', async () => {
+    test('kinds are separate, and a list is ordered by id', async () => {
       for (const id of ['carl', 'ada', 'bob']) await store.put(kinds.one, id, { id })
       await store.put(kinds.another, 'ada', { project: true })
       expect((await store.list(kinds.one)).map(({ id }) => id)).toEqual(['ada', 'bob', 'carl'])
@@ -128,7 +128,7 @@ export function describeRecordStore(
       expect(await store.list(kinds.odd)).toEqual([])
     })
 
-    test('an answer may be changed without changing what is kept', async () => {
+    test('a returned record may be changed without changing the stored one', async () => {
       const body = { list: [1] }
       await store.put(kinds.one, 'ada', body)
       body.list.push(2)
@@ -137,7 +137,7 @@ export function describeRecordStore(
       expect(await store.get(kinds.one, 'ada')).toEqual({ list: [1] })
     })
 
-    test('a record that has not changed is listed as the very same object, whatever is done to others', async () => {
+    test('an unchanged record is listed as the same object, whatever happens to others', async () => {
       for (const id of ['a', 'b', 'c', 'd']) await store.put(kinds.one, id, { id, deep: { list: [1] } })
       const [a, b, , d] = await store.list(kinds.one)
       await store.put(kinds.one, 'b', { id: 'b', deep: { list: [2] } })
@@ -158,7 +158,7 @@ export function describeRecordStore(
       expect(got).not.toBe(a?.body)
     })
 
-    test('what many ask for at once is all there, in the order of the calls for each record', async () => {
+    test('concurrent puts are all stored, in the order of the calls for each record', async () => {
       const ids = Array.from({ length: 60 }, (_, count) => `n${String(count).padStart(2, '0')}`)
       const early = ids.map((id) => store.put(kinds.one, id, { id, turn: 'first' }))
       const between = store.exclusive(kinds.one, async (records) => {
@@ -177,7 +177,7 @@ export function describeRecordStore(
       for (const { id, body } of rows) expect(body).toEqual({ id, turn: id < 'n30' ? 'second' : 'first' })
     })
 
-    test('a record that says its own kind and id is kept as any other', async () => {
+    test('a record that contains its own kind and id is stored like any other', async () => {
       const bodies: Record<string, RecordBody> = {
         own: { kind: kinds.one, id: 'own', text: 'x' },
         bare: { kind: kinds.one, id: 'bare' },
@@ -189,12 +189,12 @@ export function describeRecordStore(
       for (const [id, body] of Object.entries(bodies)) expect(await store.get(kinds.one, id)).toEqual(body)
     })
 
-    test('what is set aside is there no more, and setting aside what is not there is no error', async () => {
+    test('a quarantined record is gone, and quarantining a missing one is not an error', async () => {
       await store.put(kinds.one, 'ada', { bad: true })
       await store.put(kinds.one, 'bob', { bad: false })
-      await store.setAside(kinds.one, 'ada', 'it is bad')
-      await store.setAside(kinds.one, 'ada', 'it is bad')
-      await store.setAside(kinds.empty, 'ada', 'it is bad')
+      await store.quarantine(kinds.one, 'ada', 'it is bad')
+      await store.quarantine(kinds.one, 'ada', 'it is bad')
+      await store.quarantine(kinds.empty, 'ada', 'it is bad')
       expect(await store.get(kinds.one, 'ada')).toBeNull()
       store = await opened.afterKill()
       expect((await store.list(kinds.one)).map(({ id }) => id)).toEqual(['bob'])
@@ -208,14 +208,14 @@ export function describeRecordStore(
           return count + 1
         })
 
-      test('reads and then writes while nobody else does', async () => {
+      test('exclusive work reads and writes without other writers', async () => {
         const counts = await Promise.all(Array.from({ length: 20 }, () => addOne(store)))
         expect(counts).toEqual(Array.from({ length: 20 }, (_, index) => index + 1))
         store = await opened.afterKill()
         expect(await store.get(kinds.one, 'it')).toEqual({ count: 20 })
       })
 
-      test('has all that a store can do with its kind', async () => {
+      test('exclusive work can make every call about its kind', async () => {
         await store.put(kinds.another, 'ada', {})
         const seen = await store.exclusive(kinds.one, async (records) => {
           await records.put('b', { b: 1 })
@@ -223,7 +223,7 @@ export function describeRecordStore(
           await records.put('c', {})
           await records.remove('c')
           await records.put('d', {})
-          await records.setAside('d', 'it is bad')
+          await records.quarantine('d', 'it is bad')
           return [await records.get('a'), await records.get('c'), await records.list()]
         })
         const rows = [
@@ -234,7 +234,7 @@ export function describeRecordStore(
         expect(await store.list(kinds.one)).toEqual(rows)
       })
 
-      test('sees what it asked for before, though it did not wait for that', async () => {
+      test('exclusive work sees its earlier calls without awaiting them', async () => {
         await store.put(kinds.one, 'b', { n: 1 })
         const seen = await store.exclusive(kinds.one, async (records) => {
           const asked = [records.put('a', { n: 1 }), records.put('a', { n: 2 }), records.remove('b')]
@@ -246,7 +246,7 @@ export function describeRecordStore(
         expect((await store.list(kinds.one)).map(({ id }) => id)).toEqual(['a', 'c'])
       })
 
-      test('keeps writes from outside waiting, but not those of other kinds nor a list', async () => {
+      test('exclusive work delays other writes of its kind, but not other kinds or lists', async () => {
         const order: string[] = []
         let outside: Promise<unknown> = Promise.resolve()
         await store.exclusive(kinds.one, async (records) => {
@@ -265,7 +265,7 @@ export function describeRecordStore(
         expect(await store.get(kinds.one, 'it')).toEqual({ count: 1 })
       })
 
-      test('that breaks hands its error on, keeps what it had put, and lets the next one go', async () => {
+      test('exclusive work that fails rethrows its error, keeps its puts, and lets the next work run', async () => {
         const broken = store.exclusive(kinds.one, async (records) => {
           await records.put('it', { count: 6 })
           throw new Error('broke')
@@ -277,7 +277,7 @@ export function describeRecordStore(
   })
 }
 
-/** Beside the others, where another process can take the place. */
+/** Additional promises of a store whose place another process can take. */
 export function describeTakenRecordStore(
   name: string,
   open: () => Promise<OpenedTakeable>,
@@ -294,7 +294,7 @@ export function describeTakenRecordStore(
       await expect(records.put('ada', { id: 'ada', n: 2 })).rejects.toMatchObject(refused)
       await expect(records.put('dora', { id: 'dora', n: 2 })).rejects.toMatchObject(refused)
       await expect(records.remove('bob')).rejects.toMatchObject(refused)
-      await expect(records.setAside('carl', 'it is bad')).rejects.toMatchObject(refused)
+      await expect(records.quarantine('carl', 'it is bad')).rejects.toMatchObject(refused)
     })
     expect(await store.list(one)).toEqual(rows)
   })

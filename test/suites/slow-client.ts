@@ -1,19 +1,19 @@
 /**
- * A client that stands still for 30 s after a doorbell was handed to it, and a model that answers 30 s late: no time makes
- * a doorbell lost, so the model is shown one in the turn. The next doorbell finds the client slow again, just long enough
- * that the daemon asks what became of it before its turn begins.
+ * A client that is suspended for 30 s after it received a doorbell, and a model that answers 30 s late. A doorbell is
+ * never lost by delay, so the model is shown one in the turn. At the next doorbell the client is slow again, just long
+ * enough that the daemon probes it before its turn begins.
  */
 import { setTimeout } from 'node:timers/promises'
-import { expectOneBellPerTurn } from '../support/conversation.ts'
+import { expectOneBellPerTurn } from '../support/clients/conversation.ts'
 import { eventually } from '../support/eventually.ts'
-import { BELL, type Scene } from '../support/scene.ts'
-import { LIMITS } from '../../src/contracts/limits.ts'
+import { BELL, type Scene } from '../support/clients/scene.ts'
+import { LIMITS } from '../../src/contracts/limits/limits.ts'
 
 const SLOW_MS = 30_000
-/** The daemon's question waits for its answer when the client goes on. */
+/** The daemon's probe is pending when the client resumes. */
 const ASKED_MS = LIMITS.bell_receipt_ms + 2_000
 
-/** `pid` is the process that takes the doorbell; it stands at its prompt. */
+/** `pid` is the process that receives the doorbell; it is at its prompt. */
 export async function isRungOnceWhileSlow(scene: Scene, pid: number): Promise<void> {
   scene.model.always(BELL, () => ({ ...scene.drain, after: setTimeout(SLOW_MS) }))
   const first = await sendToStopped(scene, pid, 'one', SLOW_MS)
@@ -26,7 +26,7 @@ export async function isRungOnceWhileSlow(scene: Scene, pid: number): Promise<vo
   expectOneBellPerTurn(scene.model, ['one', 'two', 'three', 'four'])
 }
 
-/** Stops the client between the doorbell and its turn. */
+/** Suspends the client between the doorbell and its turn. */
 async function sendToStopped(scene: Scene, pid: number, payload: string, stopped_ms: number) {
   const { doorbells_rung: before } = await scene.status()
   const sent = await scene.send(payload)

@@ -1,6 +1,6 @@
 /**
- * The promises of `ports/surface.ts`, in their order, for every adapter. The place behind the adapter
- * is played by the test: it can take a bell, swallow it, take its time, show it twice, break, or be gone.
+ * The promises of `ports/surface.ts`, in their order, for every adapter. The test simulates the place behind the
+ * adapter: it can accept a doorbell, swallow it, respond slowly, show it twice, break, or be gone.
  */
 import { afterEach, beforeEach, describe, expect, test } from 'vitest'
 import {
@@ -9,43 +9,43 @@ import {
   type SurfaceReport,
   SurfaceStatus,
 } from '../../src/contracts/control.ts'
-import { LIMITS } from '../../src/contracts/limits.ts'
+import { LIMITS } from '../../src/contracts/limits/limits.ts'
 import type { Surface, SurfaceHost } from '../../src/ports/surface.ts'
 import { doorbell } from '../support/doorbells.ts'
-import { atRest, type FakeClock } from '../support/fake-clock.ts'
+import { atRest, type FakeClock } from '../support/fakes/fake-clock.ts'
 import { describePaced } from './paced-surface.suite.ts'
 
 export type PlaceMode = 'takes' | 'swallows' | 'delays' | 'duplicates' | 'breaks' | 'gone'
 
-/** An adapter with the place it rings. */
+/** An adapter and the place where it delivers doorbells. */
 export interface SurfaceUnderTest {
   surface: Surface
   clock: FakeClock
-  /** How the place treats what is rung from now on. */
+  /** Sets how the place handles doorbells from now on. */
   mode(mode: PlaceMode): void
-  /** Texts (or ids) of the bells that came through to the agent. */
+  /** Returns the texts (or ids) of the doorbells that reached the agent. */
   rung(): string[]
-  /** A turn begins that no bell caused. */
+  /** Begins a turn that no doorbell caused. */
   beginTurn(): Promise<void>
-  /** Whatever turn there is ends. */
+  /** Ends the current turn. */
   endTurn(): Promise<void>
   close(): void
 }
 
 export interface SurfaceTraits {
-  /** It hands over a bell in the answer to the report at a turn's end. */
+  /** Whether it delivers a doorbell in the response to the report at the end of a turn. */
   takes: boolean
-  /** It recognises a bell inside a turn. */
+  /** Whether it recognises a doorbell inside a turn. */
   receipts: boolean
-  /** It reports a bell whose prompt is stored, queued or shown, until a turn begins with it. */
+  /** Whether it reports a doorbell whose prompt is stored, queued or shown until a turn begins with it. */
   outstanding?: boolean
   /** Time after which a prompt without a trace counts as lost. Default: `bell_receipt_ms` of the daemon. */
   lost_ms?: number
-  /** Its shim ends with its client, instead of saying that nobody is there. */
+  /** Whether its shim ends with its client instead of reporting an absent one. */
   ends_with_client?: boolean
 }
 
-/** Collects reports; answers those with `take` with what stands ready. */
+/** Collects reports; answers those with `take` with the prepared response. */
 export function recordingHost(): SurfaceHost & { reports: SurfaceReport[]; ready: ReportAnswer } {
   const host = {
     reports: [] as SurfaceReport[],
@@ -75,7 +75,7 @@ export function describeSurface(
     })
     afterEach(() => under.close())
 
-    /** Rings and lets as much time pass as the daemon would wait. */
+    /** Rings and advances the clock by the time that the daemon would wait. */
     async function ring(bell = doorbell()): Promise<RingResult> {
       let answer: RingResult | null = null
       void under.surface.notify_surface(bell).then((result) => (answer = result))
@@ -87,7 +87,7 @@ export function describeSurface(
     }
 
     describe('notify_surface', () => {
-      test('puts the bell into the place once, and says no more than that it was sent', async () => {
+      test('notify_surface passes the bell once and reports only that it was sent', async () => {
         const bell = doorbell()
         const { accepted, proof } = await ring(bell)
         expect(accepted).toBe(true)
@@ -95,26 +95,29 @@ export function describeSurface(
         expect(under.rung()).toEqual([bell.text])
       })
 
-      test('promises nothing of a place that swallows bells', async () => {
+      test('notify_surface promises nothing about a place that swallows bells', async () => {
         under.mode('swallows')
         const { proof } = await ring()
         expect(proof).not.toBe('confirmed')
         expect(under.rung()).toEqual([])
       })
 
-      test('answers in time for a place that takes its own', async () => {
+      test('notify_surface answers in time for a slow place', async () => {
         under.mode('delays')
         await ring()
       })
 
-      test.each(['breaks', 'gone'] as const)('never throws for a place that %s', async (mode) => {
-        under.mode(mode)
-        const { accepted, proof } = await ring()
-        expect(accepted).toBe(false)
-        expect(['failed', 'unavailable']).toContain(proof)
-      })
+      test.each(['breaks', 'gone'] as const)(
+        'notify_surface never throws for a place that %s',
+        async (mode) => {
+          under.mode(mode)
+          const { accepted, proof } = await ring()
+          expect(accepted).toBe(false)
+          expect(['failed', 'unavailable']).toContain(proof)
+        },
+      )
 
-      test('says that nobody is there where it has nobody to ring', async () => {
+      test('notify_surface reports that no agent is there if there is none to ring', async () => {
         expect((await under.surface.status()).absent).toBeUndefined()
         under.mode('gone')
         const { proof } = await ring()
@@ -123,13 +126,13 @@ export function describeSurface(
         else expect(absent === true).toBe(proof === 'unavailable')
       })
 
-      test('is deferred during a turn, and nothing reaches it', async () => {
+      test('notify_surface is deferred during a turn, and the bell does not reach it', async () => {
         await under.beginTurn()
         expect(await ring()).toEqual({ accepted: false, proof: 'deferred' })
         expect(under.rung()).toEqual([])
       })
 
-      test('keeps no list: what was not rung is not rung later by itself', async () => {
+      test('a bell that was not delivered is not delivered later by itself', async () => {
         await under.beginTurn()
         await ring()
         await under.endTurn()
@@ -141,7 +144,7 @@ export function describeSurface(
         expect(under.rung()).toEqual([])
       })
 
-      test('may be asked again after the next turn', async () => {
+      test('notify_surface can be called again after the next turn', async () => {
         await ring()
         await under.beginTurn()
         await under.endTurn()
@@ -151,7 +154,7 @@ export function describeSurface(
     })
 
     describe('resume_surface', () => {
-      test('binds again: where the turn stands is said anew', async () => {
+      test('resume_surface attaches again and reports the state of the turn', async () => {
         const before = host.reports.length
         await under.surface.resume_surface()
         await atRest()
@@ -161,14 +164,14 @@ export function describeSurface(
     })
 
     describe('status', () => {
-      test('is the same object as the last report', async () => {
+      test('status is the same object as the last report', async () => {
         await under.beginTurn()
         const status = SurfaceStatus.parse(await under.surface.status())
         const { take: _, ...said } = host.reports.at(-1) as SurfaceReport
         expect(said).toEqual(status)
       })
 
-      test('tells busy from idle', async () => {
+      test('status distinguishes busy from idle', async () => {
         expect((await under.surface.status()).turn).toBe('idle')
         await under.beginTurn()
         expect((await under.surface.status()).turn).toBe('busy')
@@ -176,7 +179,7 @@ export function describeSurface(
         expect((await under.surface.status()).turn).toBe('idle')
       })
 
-      test('counts every turn that begins, and never back', async () => {
+      test('status counts every turn that begins, and never goes back', async () => {
         const first = (await under.surface.status()).turn_seq
         for (let turn = 1; turn <= 3; turn++) {
           await under.beginTurn()
@@ -190,7 +193,7 @@ export function describeSurface(
     })
 
     if (traits.takes)
-      test('hands over the bell that the report at a turn end was answered with', async () => {
+      test('the bell in the response to a turn-end report is delivered', async () => {
         const bell = doorbell()
         host.ready = { doorbell: bell }
         await under.beginTurn()
@@ -202,7 +205,7 @@ export function describeSurface(
       })
 
     if (traits.receipts)
-      test('gives a receipt once the bell is seen inside a turn, shown twice or not', async () => {
+      test('a bell seen inside a turn gets a receipt, whether shown once or twice', async () => {
         under.mode('duplicates')
         const bell = doorbell()
         await ring(bell)
@@ -225,7 +228,7 @@ export function describeSurface(
       })
 
     if (traits.receipts)
-      test('gives no receipt for a bell that was swallowed', async () => {
+      test('a swallowed bell gets no receipt', async () => {
         under.mode('swallows')
         await ring()
         await under.beginTurn()

@@ -1,9 +1,9 @@
-/** Values that a JSON Schema describes, for fast-check; what it cannot follow becomes any JSON. */
+/** Generates values of a JSON Schema for fast-check; unsupported keywords generate any JSON. */
 import fc from 'fast-check'
 
 type Schema = Record<string, unknown>
 
-/** `root` resolves `#/$defs/…`; depth bounds what refers to itself. */
+/** `root` resolves `#/$defs/…`; `depth` limits recursion. */
 export function arbitraryOf(schema: Schema, root: Schema = schema, depth = 0): fc.Arbitrary<unknown> {
   const of = (inner: unknown) => arbitraryOf((inner ?? {}) as Schema, root, depth + 1)
   if (depth > 6) return fc.constant(null)
@@ -58,7 +58,7 @@ function keysOf(
   return propertyNames === undefined ? fc.string({ maxLength: 8 }) : of(propertyNames).map(String)
 }
 
-/** Years of four digits, as ISO has them, and no date that is none: fast-check makes those unless told not to. */
+/** Years of four digits, as ISO 8601 requires, and no invalid dates, which fast-check generates by default. */
 const TIMES = { min: new Date('2000-01-01'), max: new Date('2100-01-01'), noInvalidDate: true }
 
 function stringOf(schema: Schema): fc.Arbitrary<string> {
@@ -69,7 +69,8 @@ function stringOf(schema: Schema): fc.Arbitrary<string> {
     try {
       return fc.stringMatching(new RegExp(pattern), { size: 'small' })
     } catch {
-      // A pattern that fast-check cannot turn round: most of what is made then does not fit, which is fine.
+      // fast-check cannot generate values for this pattern; most generated values then do not match, which is
+      // acceptable.
     }
   }
   const least = bound(schema, 'minLength', 0)

@@ -1,11 +1,11 @@
-/** What a test opens is closed after it, the last thing first. */
+/** Closes what a test opened after the test, in reverse order. */
 import { afterEach } from 'vitest'
 
 export interface Closable {
   close(): Promise<void>
 }
 
-/** For a whole file; every test pushes what it opens. */
+/** Call once per file; every test pushes the objects that it opens. */
 export function closedAfterwards(): Closable[] {
   const open: Closable[] = []
   afterEach(async () => {

@@ -1,6 +1,6 @@
 /**
- * All chance in a simulation. Every step has dice of its own, made from the seed and the step's number: taking a step
- * out of a run leaves the chances of all others as they were, which is what makes a failing run shrink.
+ * The source of randomness in a simulation. Every step has its own generator, seeded from the seed and the step's
+ * number. Removing a step does not change the random numbers of the others, which makes shrinking possible.
  *
  * Source: mulberry32, T. Ettinger, public domain.
  */
@@ -23,7 +23,7 @@ export class Dice {
     return this.next() < probability
   }
 
-  /** A whole number, both ends included. */
+  /** Returns a whole number, both ends included. */
   between(low: number, high: number): number {
     return low + Math.floor(this.next() * (high - low + 1))
   }
@@ -32,7 +32,7 @@ export class Dice {
     return from[this.between(0, from.length - 1)] as T
   }
 
-  /** A name, by its weight. */
+  /** Returns a name, chosen by weight. */
   weighted<K extends string>(weights: Readonly<Partial<Record<K, number>>>): K {
     const entries = Object.entries(weights) as [K, number][]
     let left = this.next() * entries.reduce((sum, [, weight]) => sum + weight, 0)

@@ -1,4 +1,4 @@
-/** Doorbells for tests, every one with an id of its own. */
+/** Creates doorbells for tests, each with its own id. */
 import { doorbellText, type Doorbell } from '../../src/contracts/doorbell.ts'
 import { systemClock } from '../../src/system/clock.ts'
 import { createIds, systemRandom } from '../../src/system/random.ts'

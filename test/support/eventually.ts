@@ -1,12 +1,14 @@
-/** Waiting for a condition, never for a time. */
+/** Waits for a condition instead of a fixed time. */
 import { setTimeout as elapse } from 'node:timers/promises'
 
-/** Between the end of a look and the next one: a look that starts a process would else keep a core busy. */
+/**
+ * Pause between the end of a probe and the next one: a probe that starts a process would otherwise keep a core busy.
+ */
 const POLL_MS = 20
 
 /**
- * Resolves with the first value that is neither false, null nor undefined. Fails after `within_ms`,
- * naming what was awaited and what was last seen. A throwing probe counts as "not yet".
+ * Resolves with the first value that is not false, null or undefined. Fails after `within_ms` with the awaited
+ * condition and the last result. A throwing probe counts as "not yet".
  */
 export async function eventually<T>(
   what: string,

@@ -1,16 +1,16 @@
-/** Programs of others that judge the hub's surface, run from the ignored folder `.judges/`. */
+/** External programs that check the hub's API, run from the ignored folder `.judges/`. */
 import { spawn } from 'node:child_process'
 import fs from 'node:fs'
 import { createRequire } from 'node:module'
 import os from 'node:os'
 import path from 'node:path'
 import { parse } from 'yaml'
-import { cleanEnvironment } from './processes.ts'
+import { cleanEnvironment } from './processes/processes.ts'
 
 const JUDGES = path.resolve(import.meta.dirname, '../../.judges')
 const at = (...names: string[]) => path.join(JUDGES, 'node_modules', ...names)
 
-/** Newer than the Node that turnbell asks for. */
+/** A newer Node than the one that turnbell requires. */
 const NODE_22 = at('node/bin/node')
 const CONFORMANCE = at('@modelcontextprotocol/conformance')
 const INSPECTOR = at('@modelcontextprotocol/inspector/cli/build/cli.js')
@@ -22,7 +22,7 @@ export interface Verdict {
   stderr: string
 }
 
-/** To its end, with an empty home of its own and nothing it could send elsewhere. */
+/** Runs a program until it exits, with an empty home and without credentials. */
 function judge(node: string, args: readonly string[]): Promise<Verdict> {
   const home = fs.mkdtempSync(path.join(os.tmpdir(), 'judge-'))
   const env = cleanEnvironment({
@@ -40,7 +40,7 @@ function judge(node: string, args: readonly string[]): Promise<Verdict> {
   })
 }
 
-/** The scenarios that a server must pass to conform to a revision of the specification. */
+/** Returns the scenarios that a server must pass to conform to a revision of the specification. */
 export function requiredScenarios(revision: string): string[] {
   const file = path.join(CONFORMANCE, 'requirements', `${revision}.yaml`)
   return (parse(fs.readFileSync(file, 'utf8')) as { server: string[] }).server
@@ -54,7 +54,7 @@ export interface Check {
 }
 
 /**
- * Runs what a revision requires, or one scenario, against an MCP address. Answers every check, by scenario.
+ * Runs the required scenarios of a revision, or one scenario, against an MCP address. Returns all checks by scenario.
  */
 export async function conformance(
   url: string,
@@ -67,7 +67,7 @@ export async function conformance(
   const verdict = await judge(NODE_22, [program, 'server', ...options])
   const checks = new Map<string, Check[]>()
   for (const name of fs.readdirSync(results)) {
-    // A folder is named after its scenario and the time.
+    // A folder name consists of the scenario and the time.
     const scenario = /^server-(.+?)-\d{4}-\d\d-\d\dT/.exec(name)?.[1] ?? name
     const text = fs.readFileSync(path.join(results, name, 'checks.json'), 'utf8')
     checks.set(scenario, JSON.parse(text) as Check[])
@@ -87,7 +87,7 @@ export interface LintProblem {
   location: { pointer?: string }[]
 }
 
-/** What redocly finds in an OpenAPI document, by its strictest rules of its own. */
+/** Returns the findings of redocly for an OpenAPI document, with its strictest rules. */
 export async function lintOpenApi(document: unknown): Promise<LintProblem[]> {
   const file = path.join(fs.mkdtempSync(path.join(os.tmpdir(), 'openapi-')), 'openapi.json')
   fs.writeFileSync(file, JSON.stringify(document))
@@ -100,7 +100,7 @@ export async function lintOpenApi(document: unknown): Promise<LintProblem[]> {
   }
 }
 
-/** What the official parser finds wrong in an AsyncAPI document. */
+/** Returns the errors of the official parser for an AsyncAPI document. */
 export async function parseAsyncApi(document: unknown): Promise<string[]> {
   const { Parser } = createRequire(path.join(JUDGES, 'package.json'))('@asyncapi/parser') as AsyncApi
   const { diagnostics } = await new Parser().parse(JSON.stringify(document))
@@ -109,7 +109,7 @@ export async function parseAsyncApi(document: unknown): Promise<string[]> {
     .map(({ code, message, path: where }) => `${code} at /${where.join('/')}: ${message}`)
 }
 
-/** Beyond it come hints, such as that there is a newer version of AsyncAPI. */
+/** Higher severities are hints, such as a newer version of AsyncAPI. */
 const ASYNCAPI_WARNING = 1
 
 interface AsyncApi {

@@ -1,18 +1,18 @@
-/** Makes signals and the ids around them; the same ones in every run. */
+/** Creates signals and ids, identical in every run. */
 import type { Signal } from '../../src/contracts/signal.ts'
 import type { Clock } from '../../src/ports/clock.ts'
 import type { Lease } from '../../src/ports/signal-store.ts'
 import { createIds } from '../../src/system/random.ts'
-import { seededRandom } from './fake-clock.ts'
+import { seededRandom } from './fakes/fake-clock.ts'
 
 export const DAY_MS = 86_400_000
 
 export interface SignalMaker {
   id(): string
-  /** From ada to bob, waiting for a day, made now. */
+  /** Returns a new signal from ada to bob with a lifetime of one day. */
   signal(what?: Partial<Signal>): Signal
   lease(session_id?: string): Lease
-  /** The time, `later_ms` from now. */
+  /** Returns the time `later_ms` from now. */
   at(later_ms?: number): string
 }
 

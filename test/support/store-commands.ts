@@ -1,9 +1,9 @@
-/** Random commands for signal stores: the same ones, with the same ids, for each store that is compared. */
+/** Random commands for signal stores. Every compared store receives the same commands with the same ids. */
 import fc from 'fast-check'
-import { TurnbellError } from '../../src/contracts/errors.ts'
+import { TurnbellError } from '../../src/contracts/errors/errors.ts'
 import type { Signal } from '../../src/contracts/signal.ts'
 import type { Lease, SignalStore } from '../../src/ports/signal-store.ts'
-import { fakeClock, type FakeClock } from './fake-clock.ts'
+import { fakeClock, type FakeClock } from './fakes/fake-clock.ts'
 import { DAY_MS, signalMaker, type SignalMaker } from './signals.ts'
 import { PERSONAS } from './store-state.ts'
 
@@ -44,7 +44,7 @@ const picks = fc.array(fc.nat(), { maxLength: 4 })
 const ttl_ms = fc.constantFrom(1, 1000, DAY_MS, 40 * DAY_MS, 100 * DAY_MS)
 const times = fc.constantFrom(1, 1000, 3_600_000, DAY_MS, 8 * DAY_MS)
 
-/** As it comes out of JSON: without negative zeros. */
+/** JSON values without negative zeros, which JSON cannot represent. */
 const json = (maxDepth: number) =>
   fc.jsonValue({ maxDepth }).map((value) => JSON.parse(JSON.stringify(value)) as fc.JsonValue)
 
@@ -94,7 +94,7 @@ export const commandsAndCompaction = fc.oneof(
   fc.record({ do: fc.constant('compact' as const) }),
 )
 
-/** A key that belongs to another request is an outcome like any other: every store has to refuse it, and keep nothing. */
+/** A reused idempotency key is a valid outcome: every store must reject the request and store nothing. */
 async function orReused<T>(appended: Promise<T>): Promise<T | 'idempotency_key_reused'> {
   try {
     return await appended
@@ -104,14 +104,14 @@ async function orReused<T>(appended: Promise<T>): Promise<T | 'idempotency_key_r
   }
 }
 
-/** What commands are about: which signals and leases there have been so far. */
+/** Records the signals and leases so far, so that commands can refer to them. */
 export class Script {
   readonly clock: FakeClock = fakeClock()
   readonly make: SignalMaker = signalMaker(this.clock)
   readonly signal_ids: string[] = []
   readonly leases: Lease[] = []
 
-  /** Settles everything that is random about a command, so that it means the same to every store. */
+  /** Fixes all random choices of a command, so that it has the same meaning for every store. */
   async plan(command: Command): Promise<(store: SignalStore) => Promise<unknown>> {
     const now = this.make.at()
     const ids = (picks: number[]) => picks.map((pick) => pickFrom(this.signal_ids, pick) ?? this.make.id())
@@ -139,13 +139,13 @@ export class Script {
       }
       case 'confirm':
       case 'release': {
-        // Counted from the newest: old leases are mostly over.
+        // Counted from the newest, because old leases have usually ended.
         const drain_id = pickFrom(this.leases.toReversed(), command.lease)?.drain_id ?? this.make.id()
         return (store) => (command.do === 'confirm' ? store.confirm(drain_id, now) : store.release(drain_id))
       }
       case 'releaseSignals': {
         const picked = ids(command.picks)
-        // Each under every lease there was: what they say is true of one at most.
+        // Tried under every lease; the list is valid for at most one of them.
         const leased = this.leases.flatMap(({ drain_id }) =>
           picked.map((signal_id) => ({ signal_id, drain_id })),
         )
@@ -165,7 +165,7 @@ export class Script {
       }
       case 'told': {
         const picked = ids(command.picks)
-        return (store) => store.told(picked)
+        return (store) => store.markNotified(picked)
       }
       case 'expire':
         return (store) => store.expire(now)

@@ -3,7 +3,7 @@ import os from 'node:os'
 import path from 'node:path'
 import { onTestFinished } from 'vitest'
 
-/** A directory of this test's own, mode 0700, that goes when the test is over. */
+/** Creates a directory with mode 0700 that is removed after the test. */
 export function temporaryDirectory(): string {
   const directory = fs.mkdtempSync(path.join(os.tmpdir(), 'turnbell-'))
   onTestFinished(() => fs.rmSync(directory, { recursive: true, force: true }))

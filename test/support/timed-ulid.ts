@@ -1,4 +1,4 @@
-/** A ULID of a time, and of a number that tells those of one time apart. */
+/** Creates a ULID from a time and a number that makes it unique. */
 import { ulid } from 'ulid'
 
 export function timedUlid(time: number, n: number): string {

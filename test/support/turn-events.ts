@@ -1,4 +1,4 @@
-/** Hook events as the plugin's hooks.json sends them. */
+/** Builds hook events in the format of the plugin's hooks.json. */
 import { TurnEvent } from '../../adapters/claude-code/turn-events.ts'
 
 export function turnEvent(event: string, fields: Partial<TurnEvent> = {}): TurnEvent {

@@ -1,4 +1,4 @@
-/** A promise was broken. The run ends with it. */
+/** Error for a broken promise; it ends the run. */
 export class Violation extends Error {
   /** The promise, in a few words. */
   readonly promise: string

@@ -2,10 +2,10 @@ import { spawnSync } from 'node:child_process'
 import fs from 'node:fs'
 import path from 'node:path'
 import { expect, test } from 'vitest'
-import { bundle } from '../support/bundle.ts'
+import { bundle } from '../support/command/bundle.ts'
 import { temporaryDirectory } from '../support/temporary-directory.ts'
 
-test('which exits a service manager takes for final is not told to what the program starts', async () => {
+test('the exit codes that a service manager treats as final are not passed to child processes', async () => {
   const folder = temporaryDirectory()
   const file = await bundle('src/bin.ts', folder)
   fs.writeFileSync(

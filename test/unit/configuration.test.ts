@@ -1,26 +1,26 @@
-/** The page about the configuration says what the schema has. */
+/** Tests that the configuration page matches the schema. */
 import fs from 'node:fs'
 import path from 'node:path'
 import { expect, test } from 'vitest'
 import * as z from 'zod'
 import { Config, PersonaSettings } from '../../src/contracts/config.ts'
-import { ENVIRONMENT_KEYS } from '../../src/system/config-layers.ts'
+import { ENVIRONMENT_KEYS } from '../../src/system/config/config-layers.ts'
 
-/** The tables of the page, row by row. */
+/** Rows of the tables on the page. */
 const [keys = [], persona_keys = []] = fs
-  .readFileSync(path.resolve(import.meta.dirname, '../../docs/configuration.md'), 'utf8')
+  .readFileSync(path.resolve(import.meta.dirname, '../../docs/reference/configuration.md'), 'utf8')
   .split('\n\n')
   .filter((block) => block.startsWith('| key'))
   .map((block) => block.split('\n').slice(2).map(cellsOf))
 
-test('every key stands there, with its default and its variable', () => {
+test('every key is on the page, with its default and its variable', () => {
   const documented = keys.flatMap(([names = '', value = '', variable = '']) =>
     names.split(' · ').map((key) => ({ key, value, variable })),
   )
   expect(documented).toEqual([...leaves(z.toJSONSchema(Config, { io: 'input' }))])
 })
 
-test('so does every key of a persona', () => {
+test('every key of a persona is on the page', () => {
   expect(persona_keys.map(([key]) => key).sort()).toEqual(Object.keys(PersonaSettings.shape).sort())
 })
 

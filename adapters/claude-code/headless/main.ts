@@ -1,50 +1,54 @@
 /**
- * Keeps a Claude Code session without a window for a persona, started and supervised by its daemon. It
- * ends when its client does: the daemon starts it again, ever more slowly, and it goes on with the session.
+ * Keeps a headless Claude Code session for a persona; started and supervised by the persona's daemon. It exits
+ * with its client. The daemon restarts it with backoff, and it resumes the session.
  */
 import { spawn } from 'node:child_process'
 import { randomUUID } from 'node:crypto'
 import path from 'node:path'
 import { createInterface } from 'node:readline'
-import { formerClientIsGone } from './former-client.ts'
+import { waitForOrphanedClient } from './orphaned-client.ts'
 import {
-  forgetsSession,
+  isSessionMissing,
   keepSession,
   SessionNote,
   type ClientProcess,
   type NoteStore,
 } from './kept-session.ts'
-import { exitCodeOf } from '../../../src/contracts/exit-codes.ts'
-import { LIMITS } from '../../../src/contracts/limits.ts'
-import { bellPipeFile, hearBells } from '../../../src/system/bell-pipe.ts'
-import { clientProgram, withoutOuterSession } from '../../../src/system/clients.ts'
+import { exitCodeOf } from '../../../src/contracts/errors/exit-codes.ts'
+import { LIMITS } from '../../../src/contracts/limits/limits.ts'
+import { wakePipeFile, readWakePipe } from '../../../src/system/ipc/wake-pipe.ts'
+import { clientProgram, withoutOuterSession } from '../../../src/system/clients/client-discovery.ts'
 import { systemClock } from '../../../src/system/clock.ts'
-import { nodeProgram } from '../../../src/system/node-program.ts'
-import { leaveWithParent } from '../../../src/system/parent.ts'
-import { printProblem } from '../../../src/system/problem-output.ts'
-import { processStartTime } from '../../../src/system/processes.ts'
-import { killGroup, programAlive, programIs } from '../../../src/system/program.ts'
-import { shimPlace, workingDirectory, type ShimPlace } from '../../../src/system/shim-place.ts'
-import { readText } from '../../../src/system/watch-text.ts'
-import { replaceFile } from '../../../src/system/replace-file.ts'
-import { jsonAs } from '../../../src/contracts/json.ts'
-import { TERMINATION_SIGNALS } from '../../../src/system/termination.ts'
+import { nodeProgram } from '../../../src/system/process/node-program.ts'
+import { leaveWithParent } from '../../../src/system/process/parent-watch.ts'
+import { printProblem } from '../../../src/system/process/problem-output.ts'
+import { processStartTime } from '../../../src/system/process/process-info.ts'
+import { killGroup, programAlive, programIs } from '../../../src/system/process/surface-command.ts'
+import {
+  shimEnvironment,
+  workingDirectory,
+  type ShimEnvironment,
+} from '../../../src/system/clients/shim-environment.ts'
+import { readText } from '../../../src/system/files/watch-file.ts'
+import { writeFileAtomic } from '../../../src/system/files/atomic-write.ts'
+import { parseJsonAs } from '../../../src/contracts/validation/json.ts'
+import { TERMINATION_SIGNALS } from '../../../src/system/process/termination-signals.ts'
 
-/** So much of a line that the client says is logged. */
-const SAID_CHARACTERS = 4_096
+/** Maximum logged length of a line from the client's stderr, in characters. */
+const STDERR_LOG_MAX = 4_096
 
 async function main(): Promise<void> {
-  const place = shimPlace('claude-headless')
+  const place = shimEnvironment('claude-headless')
   const project = workingDirectory(place)
   const program = clientProgram('claude-code', { ...place, env: process.env })
-  // The client is left to end its turn by itself once nobody holds its stdin any more.
+  // The client finishes its turn by itself after its stdin was closed.
   leaveWithParent()
   const notes = noteFile(path.join(place.paths.run_dir, 'claude-headless.json'))
-  const former = notes.read()
-  if (former !== null && former.pid !== null) {
-    const { pid, started } = former
+  const earlier = notes.read()
+  if (earlier !== null && earlier.pid !== null) {
+    const { pid, started } = earlier
     const programs = { alive: programAlive, is: programIs, killGroup }
-    await formerClientIsGone({ pid, started }, { ...programs, clock: systemClock, log: place.log })
+    await waitForOrphanedClient({ pid, started }, { ...programs, clock: systemClock, log: place.log })
   }
 
   const { client, end } = startClient(place, { project, program, notes })
@@ -60,43 +64,47 @@ async function main(): Promise<void> {
 }
 
 function startClient(
-  { home, identity, log }: ShimPlace,
+  { home, identity, log }: ShimEnvironment,
   { project, program, notes }: { project: string; program: string; notes: NoteStore },
 ) {
   let leaving = false
   let stop = (): void => process.exit(0)
-  // This bundle lies in the plugin's folder.
+  // This bundle is located in the plugin's folder.
   const plugin = import.meta.dirname
   const formats = ['--input-format', 'stream-json', '--output-format', 'stream-json', '--verbose']
 
-  function client(words: readonly string[]): ClientProcess {
-    const child = spawn(program, ['-p', ...formats, '--plugin-dir', plugin, '--name', identity, ...words], {
-      cwd: project,
-      env: {
-        ...withoutOuterSession(process.env),
-        TURNBELL_HOME: home.root,
-        TURNBELL_PERSONA: identity,
-        TURNBELL_NODE: nodeProgram(process.env),
+  function client(extra_args: readonly string[]): ClientProcess {
+    const child = spawn(
+      program,
+      ['-p', ...formats, '--plugin-dir', plugin, '--name', identity, ...extra_args],
+      {
+        cwd: project,
+        env: {
+          ...withoutOuterSession(process.env),
+          TURNBELL_HOME: home.root,
+          TURNBELL_PERSONA: identity,
+          TURNBELL_NODE: nodeProgram(process.env),
+        },
+        stdio: ['pipe', 'pipe', 'pipe'],
+        // Otherwise keys pressed in the daemon's terminal, such as Ctrl-C, would reach the agent.
+        detached: true,
+        windowsHide: true,
       },
-      stdio: ['pipe', 'pipe', 'pipe'],
-      // What is pressed in the daemon's terminal is not meant for the agent.
-      detached: true,
-      windowsHide: true,
-    })
+    )
     const { pid } = child
     child.stdin.on('error', () => {})
     createInterface({ input: child.stderr }).on('line', (line) => {
-      log.warn({ line: line.slice(0, SAID_CHARACTERS) }, 'the client says')
+      log.warn({ line: line.slice(0, STDERR_LOG_MAX) }, 'client stderr')
       const note = notes.read()
-      if (!forgetsSession(line) || note === null) return
+      if (!isSessionMissing(line) || note === null) return
       try {
         notes.write({ ...note, begun: false })
       } catch (error) {
-        log.warn({ err: error }, 'it was not noted that the session is gone')
+        log.warn({ err: error }, 'session note could not be written')
       }
     })
-    child.once('error', (error) => ended(error.message))
-    child.once('exit', (code, os_signal) => ended(os_signal ?? `exit code ${code}`))
+    child.once('error', (error) => onEnded(error.message))
+    child.once('exit', (code, os_signal) => onEnded(os_signal ?? `exit code ${code}`))
     stop = () => {
       leaving = true
       child.stdin.end()
@@ -112,27 +120,27 @@ function startClient(
     }
   }
 
-  function ended(reason: string): void {
-    log[leaving ? 'info' : 'error']({ reason }, 'the client ended')
+  function onEnded(reason: string): void {
+    log[leaving ? 'info' : 'error']({ reason }, 'client exited')
     process.exit(leaving ? 0 : 1)
   }
   return { client, end: () => stop() }
 }
 
-/** The worker in the session finds this end of the pipe where its inbox takes no bell. */
-function lendStdin({ home, log }: ShimPlace, pid: number | null, ring: (text: string) => void): void {
+/** Listens on the wake pipe. The session's worker writes to it when the inbox does not accept a doorbell. */
+function lendStdin({ home, log }: ShimEnvironment, pid: number | null, ring: (text: string) => void): void {
   if (pid === null) return
   try {
-    hearBells(bellPipeFile(home.root, pid), ring)
+    readWakePipe(wakePipeFile(home.root, pid), ring)
   } catch (error) {
-    log.warn({ err: error }, 'no pipe for bells; this session is rung by its inbox alone')
+    log.warn({ err: error }, 'wake pipe unavailable; session is rung through its inbox only')
   }
 }
 
 function noteFile(file: string): NoteStore {
   return {
-    read: () => jsonAs(SessionNote, readText(file)),
-    write: (note) => replaceFile(file, JSON.stringify(note)),
+    read: () => parseJsonAs(SessionNote, readText(file)),
+    write: (note) => writeFileAtomic(file, JSON.stringify(note)),
   }
 }
 

@@ -1,34 +1,33 @@
 #!/bin/sh
-# Keeps one worker alive for one Claude Code session.
+# Keeps one worker running for one Claude Code session.
 #
-# The client does not restart a dead stdio server. It does speak the stateless revision of MCP, so a new
-# worker on the same pipes goes on without a handshake and the client notices nothing. A worker that ends
-# with 0 was told to, or its client is gone; anything else is brought back, ever more slowly while it
-# keeps failing. Windows has no /bin/sh, so there the plugin does not start.
+# The client does not restart a dead stdio server. It uses the stateless revision of MCP, so a new worker on the
+# same pipes continues without a handshake. A worker that exits with 0 was stopped or has lost its client; any other
+# exit restarts it, with backoff. Windows has no /bin/sh, so the plugin does not start there.
 TURNBELL_HOST_PID=$PPID
 TURNBELL_RESPAWN=0
 export TURNBELL_HOST_PID TURNBELL_RESPAWN
 here=$(dirname "$0")
 failures=0
-said=0
+reported=0
 while :; do
   began=$(date +%s)
-  # By the name that it was connected with; where that is gone, as after an upgrade, by PATH.
+  # Node as named by `turnbell connect`; if that is missing, as after an upgrade, from PATH.
   node=${TURNBELL_NODE:-node}
   command -v "$node" >/dev/null 2>&1 || node=node
   if command -v "$node" >/dev/null 2>&1; then
     "$node" "$here/shim.js" && exit 0
     TURNBELL_RESPAWN=1
-  elif [ $said = 0 ]; then
-    # Once: it is looked for again until the session ends.
-    echo "turnbell finds no node: neither ${TURNBELL_NODE:-node} nor by PATH" >&2
-    said=1
+  elif [ $reported = 0 ]; then
+    # Reported once, because the search is repeated until the session ends.
+    echo "turnbell: node not found, neither as ${TURNBELL_NODE:-node} nor in PATH" >&2
+    reported=1
   fi
-  # A worker that cannot even start never sees that its client is gone.
+  # A worker that cannot start does not notice the exit of its client.
   kill -0 "$TURNBELL_HOST_PID" 2>/dev/null || exit 0
   if [ $(($(date +%s) - began)) -ge 10 ]; then failures=0; fi
   failures=$((failures + 1))
-  # An installation that is being replaced lacks the file for a moment only.
+  # During an upgrade the file is missing for a moment only.
   if [ ! -f "$here/shim.js" ] && [ $failures -gt 7 ]; then
     echo "turnbell is no longer installed in $here" >&2
     exit 0

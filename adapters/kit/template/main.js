@@ -1,6 +1,6 @@
 /**
- * The shim: `node main.js PERSONA` beside `turnbell daemon --persona PERSONA --surface mcp`. `my-client.js` is
- * yours: its `connectClient` gives what `my-surface.js` asks of a client.
+ * The shim. Run `node main.js PERSONA` in addition to `turnbell daemon --persona PERSONA --surface mcp`. You write
+ * `my-client.js`: its `connectClient` returns the client that `my-surface.js` expects.
  */
 import { serveSurface } from 'turnbell/surface'
 import { connectClient } from './my-client.js'
@@ -15,7 +15,7 @@ try {
   const surface = mySurface(await connectClient(), Date.now())
   surface.open(serveSurface(surface, { persona }))
 } catch (error) {
-  // What says how to mend it is a refusal; anything else is a bug, and worth its stack.
+  // An error with a hint is an expected failure; anything else is a bug and is printed with its stack.
   console.error(error.hint === undefined ? error : `${error.message}\n${error.hint}`)
   process.exit(1)
 }

@@ -1,26 +1,31 @@
 /**
- * A surface to begin with: a client that can be handed a message, and that tells when its turns begin and
- * end. Replace `client` by yours; the rules in here are what every surface needs.
+ * A minimal surface for a client that can queue a message and that reports when its turns begin and end. Replace
+ * `client` with yours; every surface needs the rules in this file.
  */
 const DEFERRED = { accepted: false, proof: 'deferred' }
 const UNAVAILABLE = { accepted: false, proof: 'unavailable' }
 
 /**
- * `client` has `queue(text)` (rejects where the message could not be handed over), `onThere(call)` with the
- * `session_id` and whether it is `busy`, at first and whenever it is back, `onTurnBegun(call)` with the texts that
- * the turn was begun by, `onTurnEnded(call)` and `onGone(call)`. `began_ms` is the time at which the shim began.
+ * `client` has:
+ * - `queue(text)`: rejects if the message could not be queued
+ * - `onThere(call)`: at the start and after every reconnect, with the `session_id` and whether it is `busy`
+ * - `onTurnBegun(call)`: with the texts that began the turn
+ * - `onTurnEnded(call)` and `onGone(call)`
+ *
+ * `began_ms` is the start time of the shim.
  */
 export function mySurface(client, began_ms) {
   let host = null
-  // Nobody is there before the client says so. A shim that was killed and started again must not count from
-  // the beginning.
+  // No session exists before the client reports one. Turn numbers start with the time, because they must not decrease
+  // when a killed shim is restarted.
   let state = { session_id: null, turn: 'unknown', turn_seq: began_ms }
-  /** Bells that were handed over and not yet seen in a turn. */
+  /** Doorbells that were queued and not yet seen in a turn. */
   let given = []
 
-  // With nobody there the persona's daemon counts no surface, and says so to whoever sends.
+  // With `absent` the daemon counts the persona as one without a surface, and senders are informed.
   const status = () => ({
-    ...{ surface: 'mcp', delivery: 'push' },
+    surface: 'mcp',
+    delivery: 'push',
     ...state,
     ...(state.session_id === null && { absent: true }),
   })
@@ -42,7 +47,7 @@ export function mySurface(client, began_ms) {
   client.onGone(() => move({ session_id: null, turn: 'unknown' }))
 
   return {
-    /** Tells `daemon`, which is what `serveSurface` returns, of every change from now on. */
+    /** Reports every change to `daemon`, the return value of `serveSurface`. */
     open(daemon) {
       host = daemon
     },
@@ -50,7 +55,7 @@ export function mySurface(client, began_ms) {
       if (state.session_id === null) return UNAVAILABLE
       if (state.turn !== 'idle') return DEFERRED
       try {
-        // Before the client has it: its turn may begin before the call returns.
+        // Recorded before the call, because the turn may begin before it returns.
         given = [...given, { doorbell_id, text }].slice(-4)
         await client.queue(text)
         return { accepted: true, proof: 'sent' }

@@ -1,11 +1,11 @@
-/** The surface under the published suite: the test plays the client. Run it with vitest. */
+/** Runs the published suite against the surface with a fake client. Run it with vitest. */
 import { expect, test } from 'vitest'
 import { atRest, describeSurface, fakeClock } from 'turnbell/surface-suite'
 import { mySurface } from './my-surface.js'
 
 describeSurface('my surface', { takes: false, receipts: true }, async (host) => {
   const clock = fakeClock()
-  const client = playedClient(clock)
+  const client = fakeClient(clock)
   const surface = mySurface(client, clock.now())
   surface.open(host)
   client.come('session-1')
@@ -29,8 +29,8 @@ describeSurface('my surface', { takes: false, receipts: true }, async (host) => 
   }
 })
 
-test('my surface is rung again once its client is back, and not into a turn that runs there', async () => {
-  const client = playedClient(fakeClock())
+test('my surface is rung again when its client is back and idle', async () => {
+  const client = fakeClient(fakeClock())
   const surface = mySurface(client, 1)
   const bell = { doorbell_id: 'pw0yh82y', text: '[turnbell] 1 signal waits. (bell pw0yh82y)' }
   client.come('session-1')
@@ -43,14 +43,14 @@ test('my surface is rung again once its client is back, and not into a turn that
   expect(await surface.notify_surface(bell)).toMatchObject({ accepted: true })
 })
 
-/** Queues what it is handed and shows it in the turn that begins next, unless it is told to fail at that. */
-function playedClient(clock) {
+/** Queues messages and shows them in the next turn; `mode` selects a failure. */
+function fakeClient(clock) {
   const calls = {}
   let busy = false
   let queued = []
   const client = {
     mode: 'takes',
-    /** What came through. */
+    /** The texts that were accepted. */
     shown: [],
     onThere: (call) => (calls.there = call),
     onTurnBegun: (call) => (calls.begun = call),

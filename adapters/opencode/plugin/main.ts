@@ -1,39 +1,38 @@
 /**
- * The plugin that makes a person's own opencode a surface, wired by `turnbell connect opencode`. It is a
- * shim that runs inside of opencode: it dials the persona's daemon, for ever and quietly, and whatever
- * goes wrong in here, opencode goes on as if it were not there.
+ * The plugin that makes a person's own opencode a surface, installed by `turnbell connect opencode`. It is a shim
+ * inside opencode: it redials the persona's daemon without output, and its errors never affect opencode.
  */
 import { isMainThread } from 'node:worker_threads'
 import * as z from 'zod'
-import { drainGuard, type ComingCall } from './guard.ts'
-import { ownLog, ownServer, type PluginClient } from './client.ts'
-import { partIn } from './part.ts'
+import { drainGuard, type ToolCall } from './guard.ts'
+import { logOfClient, serverOfClient, type PluginClient } from './client.ts'
+import { pluginRole } from './plugin-role.ts'
 import { sessionPrimer } from './primer.ts'
 import { reportToHub } from './report.ts'
 import { opencodeSurface } from '../opencode-surface.ts'
 import { Event } from '../protocol.ts'
-import type { OpencodeServer, Place } from '../server.ts'
+import type { OpencodeServer, SessionRef } from '../server.ts'
 import { attachShim } from '../../shim.ts'
-import { describeIssues, TurnbellError } from '../../../src/contracts/errors.ts'
+import { describeIssues, TurnbellError } from '../../../src/contracts/errors/errors.ts'
 import { Identity } from '../../../src/contracts/ids.ts'
 import type { Log } from '../../../src/ports/log.ts'
 import { systemClock } from '../../../src/system/clock.ts'
-import { loadConfig } from '../../../src/system/config.ts'
+import { loadConfig } from '../../../src/system/config/config.ts'
 import {
   ensurePrivateDirectory,
   personaPaths,
   resolveHome,
   type PersonaPaths,
-} from '../../../src/system/home.ts'
-import { requireHub } from '../../../src/system/hub-address.ts'
-import { connectLocally } from '../../../src/system/local-socket.ts'
-import { forgetEnded, opencodePlace } from '../../../src/system/opencode-place.ts'
-import { processAlive, processInstance } from '../../../src/system/processes.ts'
-import { readOperatorToken } from '../../../src/system/secrets.ts'
+} from '../../../src/system/config/home.ts'
+import { requireHub } from '../../../src/system/config/hub-discovery.ts'
+import { connectLocally } from '../../../src/system/ipc/unix-socket.ts'
+import { removeEnded, opencodeRunFiles } from '../../../src/system/clients/opencode-run-files.ts'
+import { processAlive, processInstance } from '../../../src/system/process/process-info.ts'
+import { readOperatorToken } from '../../../src/system/config/secrets.ts'
 
 const Options = z.object({ persona: Identity, home: z.string().min(1).optional() })
 
-/** One instance of opencode: a directory in which it works. */
+/** One instance of opencode, for one directory. */
 interface Input {
   client: PluginClient
   directory: string
@@ -41,7 +40,7 @@ interface Input {
 interface Hooks {
   dispose?: () => Promise<void>
   event?: (input: { event: unknown }) => Promise<void>
-  'tool.execute.before'?: (call: ComingCall, output?: { args?: unknown }) => Promise<void>
+  'tool.execute.before'?: (call: ToolCall, output?: { args?: unknown }) => Promise<void>
   'shell.env'?: (input: unknown, output: { env: Record<string, string> }) => Promise<void>
   'experimental.chat.system.transform'?: (
     request: { sessionID?: string },
@@ -50,50 +49,50 @@ interface Hooks {
   'experimental.session.compacting'?: (of: { sessionID: string }) => Promise<void>
 }
 
-/** opencode makes an instance anew when its settings change; the person is still in the same session. */
-const bound_before = new Map<string, Place>()
+/** Bound sessions by directory, because opencode recreates an instance when its settings change. */
+const bound_before = new Map<string, SessionRef>()
 
-/** `options` are those of `["file:///…/plugin.js", {"persona": …, "home": …}]`. */
+/** The plugin's entry point. `options` are those of `["file:///…/plugin.js", {"persona": …, "home": …}]`. */
 async function server(input: Input, options?: unknown): Promise<Hooks> {
-  const log = ownLog(input.client)
+  const log = logOfClient(input.client)
   try {
     return hooksOf(input, options, log)
   } catch (error) {
-    log.error({ err: error }, 'turnbell is not here')
+    log.error({ err: error }, 'turnbell plugin disabled')
     return {}
   }
 }
 
 function hooksOf({ client, directory }: Input, options: unknown, log: Log): Hooks {
-  const given = Options.safeParse(options ?? {})
-  if (!given.success) {
+  const parsed_options = Options.safeParse(options ?? {})
+  if (!parsed_options.success) {
     throw new TurnbellError('config_invalid', {
-      detail: describeIssues(given.error, 'the options of the plugin'),
-      hint: 'turnbell connect opencode --persona NAME',
+      detail: describeIssues(parsed_options.error, 'the options of the plugin'),
+      hint: 'Run `turnbell connect opencode --persona NAME`.',
     })
   }
   if (typeof client.session?.promptAsync !== 'function')
-    throw new TurnbellError('config_invalid', { detail: 'this opencode has another API than 1.x' })
-  const { persona: identity } = given.data
-  const home = resolveHome(process.env, given.data.home)
+    throw new TurnbellError('config_invalid', { detail: 'this opencode has no API of version 1.x' })
+  const { persona: identity } = parsed_options.data
+  const home = resolveHome(process.env, parsed_options.data.home)
   const config = loadConfig(home.config, process.env)
   const paths = personaPaths(home, config.tenant_id, identity, process.env)
   const { env, argv } = process
-  const password = opencodePlace(paths.run_dir).server()?.password
+  const password = opencodeRunFiles(paths.run_dir).server()?.password
   const report = async (payload: object) => {
     const operator_token = readOperatorToken(home)
     if (operator_token === null) throw new Error('this home has no operator token')
     return reportToHub({ url: requireHub(home, config), operator_token, identity }, payload)
   }
-  const instance = { opencode: ownServer(client, systemClock), directory, log, report }
-  switch (partIn({ env, argv, mainThread: isMainThread, password }, identity)) {
+  const instance = { opencode: serverOfClient(client, systemClock), directory, log, report }
+  switch (pluginRole({ env, argv, mainThread: isMainThread, password }, identity)) {
     case 'none':
       return {}
     case 'guards':
-      return guards(instance)
+      return guardHooks(instance)
     case 'rings': {
-      const rung = rings(instance, identity, paths)
-      return { ...guards(instance, rung.told), ...rung.hooks }
+      const ringing = ringingHooks(instance, identity, paths)
+      return { ...guardHooks(instance, ringing.handleEvent), ...ringing.hooks }
     }
   }
 }
@@ -102,53 +101,57 @@ interface Instance {
   opencode: OpencodeServer
   directory: string
   log: Log
-  /** Sends a hook payload to the hub; the output of the hook. */
+  /** Sends a hook payload to the hub and returns the output of the hook. */
   report: (payload: object) => Promise<unknown>
 }
 
-/** `told` hears what happens in opencode as well. */
-function guards(
+/** Returns the hooks that guard drains and add the primer. `onEvent` receives opencode's events, too. */
+function guardHooks(
   { opencode, directory, log, report }: Instance,
-  told: (event: Event) => void = () => {},
+  onEvent: (event: Event) => void = () => {},
 ): Hooks {
   const guard = drainGuard({ server: opencode, directory, log })
-  const { isPersons } = guard
-  const primer = sessionPrimer({ report, isPersons, directory, clock: systemClock, log })
+  const { isUserSession: isPersons } = guard
+  const primer = sessionPrimer({ report, isUserSession: isPersons, directory, clock: systemClock, log })
   return {
     async event({ event }) {
-      const known = Event.safeParse(event)
-      if (!known.success) return
-      guard.told(known.data)
-      told(known.data)
+      const parsed = Event.safeParse(event)
+      if (!parsed.success) return
+      guard.handleEvent(parsed.data)
+      onEvent(parsed.data)
     },
     'tool.execute.before': (call, output) => guard.before({ ...call, args: output?.args }),
     'experimental.chat.system.transform': ({ sessionID }, { system }) => primer.addTo(sessionID, system),
     'experimental.session.compacting': async ({ sessionID }) => primer.compacting(sessionID),
-    // Who has it may answer in the person's place what this very shell is asked leave for.
+    // Removed, because a process with the password could answer permission requests instead of the person.
     'shell.env': async (_input, { env }) => {
       if (process.env['OPENCODE_SERVER_PASSWORD'] !== undefined) env['OPENCODE_SERVER_PASSWORD'] = ''
     },
   }
 }
 
-interface Rung {
-  told: (event: Event) => void
+interface Ringing {
+  handleEvent: (event: Event) => void
   hooks: Hooks
 }
 
-function rings({ opencode, directory, log }: Instance, identity: Identity, paths: PersonaPaths): Rung {
+function ringingHooks(
+  { opencode, directory, log }: Instance,
+  identity: Identity,
+  paths: PersonaPaths,
+): Ringing {
   ensurePrivateDirectory(paths.run_dir)
-  forgetEnded(paths.run_dir, processAlive)
-  const place = opencodePlace(paths.run_dir, { pid: process.pid, directory })
+  removeEnded(paths.run_dir, processAlive)
+  const run_files = opencodeRunFiles(paths.run_dir, { pid: process.pid, directory })
   const surface = opencodeSurface({
     identity,
     clock: systemClock,
     log,
     instanceId: () => processInstance(process.pid),
-    keep(bound) {
+    storeSession(bound) {
       if (bound === null) bound_before.delete(directory)
       else bound_before.set(directory, bound)
-      place.keepBound(bound && { session_id: bound.id, directory: bound.directory })
+      run_files.storeBound(bound && { session_id: bound.id, directory: bound.directory })
     },
   })
   const shim = attachShim({
@@ -158,25 +161,25 @@ function rings({ opencode, directory, log }: Instance, identity: Identity, paths
     log,
   })
   surface.open(shim)
-  const failed = (error: unknown) => log.error({ err: error }, 'a step of turnbell broke')
+  const logBug = (error: unknown) => log.error({ err: error }, 'turnbell plugin failed')
   const before = bound_before.get(directory)
-  surface.connected(opencode, null).catch(failed)
-  // There is no next connection in here, so this one is asked until it answers.
-  if (before !== undefined) void surface.joined(before)
+  surface.connected(opencode, null).catch(logBug)
+  // There is no later connection inside opencode, so binding is retried until it succeeds.
+  if (before !== undefined) void surface.personJoined(before)
 
   return {
-    told(event) {
+    handleEvent(event) {
       try {
-        surface.told(event)
+        surface.handleEvent(event)
       } catch (error) {
-        failed(error)
+        logBug(error)
       }
     },
     hooks: {
       async dispose() {
         surface.close()
         shim.close()
-        place.keepBound(null)
+        run_files.storeBound(null)
       },
     },
   }
@@ -185,7 +188,7 @@ function rings({ opencode, directory, log }: Instance, identity: Identity, paths
 const plugin = { id: 'turnbell', server }
 export default plugin
 
-/** The same for a module of one's own, where options cannot be given. */
+/** Returns the plugin with options, for a module of one's own that cannot pass any. */
 export const turnbellPlugin = (options: { persona: string; home?: string }) => ({
   ...plugin,
   server: (input: Input) => server(input, options),

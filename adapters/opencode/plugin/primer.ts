@@ -2,19 +2,19 @@
  * Adds the primer to the system prompt of a person's sessions. It is requested once for a session, and again after a
  * compaction or a long pause: a system prompt that changed with every request would never be cached.
  */
-import { HookAnswer, SESSION_START } from '../../../src/contracts/hook.ts'
-import { LIMITS } from '../../../src/contracts/limits.ts'
-import { PRIMER_LIMITS } from '../../../src/contracts/primer-limits.ts'
+import { HookAnswer, SESSION_START } from '../../../src/contracts/spool/hook.ts'
+import { LIMITS } from '../../../src/contracts/limits/limits.ts'
+import { PRIMER_LIMITS } from '../../../src/contracts/limits/primer.ts'
 import type { Clock } from '../../../src/ports/clock.ts'
 import type { Log } from '../../../src/ports/log.ts'
 
-/** What opencode uses a model for besides the conversation. The hook is not told which agent asks. */
-const OWN_ENDS = /^\s*You are (a title generator|a context summarization agent)/
+/** System prompts of opencode's internal requests. The hook does not receive the name of the agent. */
+const INTERNAL_PROMPT = /^\s*You are (a title generator|a context summarization agent)/
 
-export interface PrimerNeeds {
-  /** Sends a hook payload to the hub; the output of the hook. */
+export interface PrimerDeps {
+  /** Sends a hook payload to the hub and returns the output of the hook. */
   report: (payload: object) => Promise<unknown>
-  isPersons: (session_id: string) => Promise<boolean>
+  isUserSession: (session_id: string) => Promise<boolean>
   directory: string
   clock: Pick<Clock, 'monotonic'>
   log: Pick<Log, 'debug'>
@@ -26,13 +26,19 @@ export interface SessionPrimer {
   compacting(session_id: string): void
 }
 
-interface Kept {
+interface Primer {
   text: string
   used_at: number
 }
 
-export function sessionPrimer({ report, isPersons, directory, clock, log }: PrimerNeeds): SessionPrimer {
-  const kept = new Map<string, Kept>()
+export function sessionPrimer({
+  report,
+  isUserSession: isPersons,
+  directory,
+  clock,
+  log,
+}: PrimerDeps): SessionPrimer {
+  const primers = new Map<string, Primer>()
   const compacted = new Set<string>()
   let failed_at = -Infinity
 
@@ -43,44 +49,44 @@ export function sessionPrimer({ report, isPersons, directory, clock, log }: Prim
       return HookAnswer.parse(await report(payload)).hookSpecificOutput?.additionalContext ?? null
     } catch (error) {
       failed_at = clock.monotonic()
-      log.debug({ err: error }, 'no primer: the hub did not answer')
+      log.debug({ err: error }, 'primer not added: hub request failed')
       return null
     }
   }
 
   const textFor = async (session_id: string): Promise<string | null> => {
-    const former = kept.get(session_id)
+    const previous = primers.get(session_id)
     const now = clock.monotonic()
-    const is_fresh = former !== undefined && now - former.used_at < PRIMER_LIMITS.primer_kept_ms
+    const is_fresh = previous !== undefined && now - previous.used_at < PRIMER_LIMITS.primer_lifetime_ms
     if (is_fresh && !compacted.has(session_id)) {
-      former.used_at = now
-      return former.text
+      previous.used_at = now
+      return previous.text
     }
-    const source = compacted.has(session_id) ? 'compact' : former === undefined ? 'startup' : 'resume'
-    const text = (await request(session_id, source)) ?? former?.text ?? null
+    const source = compacted.has(session_id) ? 'compact' : previous === undefined ? 'startup' : 'resume'
+    const text = (await request(session_id, source)) ?? previous?.text ?? null
     if (text === null) return null
     compacted.delete(session_id)
-    kept.delete(session_id)
-    kept.set(session_id, { text, used_at: now })
-    const oldest = kept.keys().next().value
-    if (kept.size > LIMITS.opencode_told_sessions_max && oldest !== undefined) kept.delete(oldest)
+    primers.delete(session_id)
+    primers.set(session_id, { text, used_at: now })
+    const oldest = primers.keys().next().value
+    if (primers.size > LIMITS.opencode_known_sessions_max && oldest !== undefined) primers.delete(oldest)
     return text
   }
 
   return {
     async addTo(session_id, system) {
-      if (session_id === undefined || OWN_ENDS.test(system[0] ?? '')) return
+      if (session_id === undefined || INTERNAL_PROMPT.test(system[0] ?? '')) return
       try {
         if (!(await isPersons(session_id))) return
         const text = await textFor(session_id)
         if (text !== null) system.push(text)
       } catch (error) {
         // A rejected hook would end the turn.
-        log.debug({ err: error }, 'no primer')
+        log.debug({ err: error }, 'primer not added')
       }
     },
     compacting(session_id) {
-      if (kept.has(session_id)) compacted.add(session_id)
+      if (primers.has(session_id)) compacted.add(session_id)
     },
   }
 }

@@ -1,7 +1,7 @@
 /** Reports a hook to the hub as the persona's agent, as `turnbell hook` does for clients with command hooks. */
 import * as z from 'zod'
 import type { Identity } from '../../../src/contracts/ids.ts'
-import { PRIMER_LIMITS } from '../../../src/contracts/primer-limits.ts'
+import { PRIMER_LIMITS } from '../../../src/contracts/limits/primer.ts'
 
 export interface HubTarget {
   url: string
@@ -11,7 +11,7 @@ export interface HubTarget {
 
 const Token = z.object({ token: z.string() })
 
-/** Returns the output of the hook. Rejects if the hub does not answer within `primer_answer_ms`, or refuses. */
+/** Returns the output of the hook. Rejects if the hub does not answer within `primer_answer_ms`, or rejects the request. */
 export async function reportToHub({ url, operator_token, identity }: HubTarget, payload: object) {
   const signal = AbortSignal.timeout(PRIMER_LIMITS.primer_answer_ms)
   const post = async (path: string, bearer: string, body: object): Promise<unknown> => {

@@ -1,67 +1,67 @@
 /**
- * `hub`, `daemon` and `mcp` are programs of their own: bin.ts starts them without loading this one. They
- * stand here so that help lists them, and for command lines with a global option in front.
+ * `hub`, `daemon` and `mcp`, which bin.ts starts as bundles of their own. They are declared here for help, and for
+ * command lines that begin with a global option.
  */
 import type { Command } from 'commander'
-import type { BundleName } from '../../system/bundles.ts'
+import type { BundleName } from '../../system/process/bundles.ts'
 import type { Cli } from '../cli.ts'
 import { examples } from '../render.ts'
 
 export function registerBundles(program: Command, cli: Cli): void {
   const hub = program
     .command('hub')
-    .description('the hub in the foreground; prints `turnbell hub ready URL` once it answers')
+    .description('run the hub in the foreground; prints `turnbell hub ready URL` once it answers')
     .option('--host <host>', 'address to listen on (127.0.0.1)')
-    .option('--port <port>', 'port to listen on; 0 picks a free one (4888, or another where that is taken)')
-    .option('--store <store>', 'where signals are kept: file:, file:/DIR or memory: (file:)')
-    .option('--stdio', 'also speak MCP on stdin and stdout, until stdin ends')
-    .option('--persona <name>', 'with --stdio: who calls (TURNBELL_PERSONA)')
-    .option('--tls-cert <file>', 'certificate; needed to listen beyond this machine')
+    .option('--port <port>', 'port to listen on; 0 picks a free one (4888, or a free one if that is in use)')
+    .option('--store <store>', 'where signals are stored: file:, file:/DIR or memory: (file:)')
+    .option('--stdio', 'also serve MCP on stdin and stdout, until stdin ends')
+    .option('--persona <name>', 'with --stdio: the calling persona (TURNBELL_PERSONA)')
+    .option('--tls-cert <file>', 'certificate; required for an address other than loopback')
     .option('--tls-key <file>', 'key of the certificate')
-    .option('--behind-proxy', 'a proxy in front of the hub does TLS')
-    .option('--repair', 'set a damaged line of the journal aside, then start')
+    .option('--behind-proxy', 'a proxy in front of the hub terminates TLS')
+    .option('--repair', 'quarantine a damaged line of the journal, then start')
     .addHelpText('after', examples([['turnbell hub --port 0', 'any free port; the ready line names it']]))
-  leads(hub, 'hub')
+  delegate(hub, 'hub')
 
   const daemon = program
     .command('daemon')
-    .description("one persona's daemon in the foreground")
-    .option('--persona <name>', 'whose daemon')
-    .option('--hub <url>', 'which hub (the one of this home)')
+    .description("run one persona's daemon in the foreground")
+    .option('--persona <name>', 'the persona')
+    .option('--hub <url>', 'the hub (the one of this home)')
     .option('--surface <kind>', 'where the agent can be reached (as configured)')
     .option(
       '--token-file <file>',
-      'a token of `turnbell token create --kind daemon`, for the hub of another home',
+      'token from `turnbell token create --kind daemon`, for the hub of another home',
     )
     .addHelpText(
       'after',
       examples([['turnbell daemon --persona ada', 'rings ada when signals wait for her']]),
     )
-  leads(daemon, 'daemon')
+  delegate(daemon, 'daemon')
 
   const mcp = program
     .command('mcp')
-    .description('MCP over stdio: proxies to the hub, starts one if none runs, or stands in for it')
-    .option('--stdio', 'the only transport there is; accepted for clarity')
-    .option('--persona <name>', 'who calls (TURNBELL_PERSONA)')
-    .option('--prefer-daemon <url>', 'which hub to proxy to')
-    .option('--no-autostart', 'start no hub: be one until another comes')
-    .option('--create', 'make the persona where there is none')
-    .option('--facet <name...>', 'only these groups of tools, whatever else the hub offers')
+    .description('serve MCP over stdio: proxies to the hub; starts or embeds one if none runs')
+    .option('--stdio', 'the only transport; accepted for clarity')
+    .option('--persona <name>', 'the calling persona (TURNBELL_PERSONA)')
+    .option('--prefer-daemon <url>', 'the hub to proxy to')
+    .option('--no-autostart', 'do not start a hub; embed one until another hub starts')
+    .option('--create', 'create the persona if it does not exist')
+    .option('--facet <name...>', 'only these groups of tools')
     .option('--facade <name...>', 'only these facades')
-    .option('--read-only', 'only what changes nothing')
+    .option('--read-only', 'only actions that change nothing')
     .option('--detail <tier>', 'full, compact or micro')
-    .addHelpText('after', examples([['turnbell mcp --persona ada', 'what an MCP client is told to start']]))
-  leads(mcp, 'bridge')
+    .addHelpText('after', examples([['turnbell mcp --persona ada', 'the command for an MCP client']]))
+  delegate(mcp, 'bridge')
 
-  /** What is not declared here goes on as it is: the program knows more, and refuses by itself what it does not. */
-  function leads(command: Command, bundle: BundleName): void {
+  /** Passes undeclared options on unchanged, because the bundle checks them itself. */
+  function delegate(command: Command, bundle: BundleName): void {
     command.allowUnknownOption().allowExcessArguments()
     command.action(() => cli.startBundle(bundle, [...argumentsOf(command), ...command.args]))
   }
 }
 
-/** The declared options that were really given, as the other program would have received them. */
+/** Returns the declared options that were given, as arguments for the bundle. */
 function argumentsOf(command: Command): string[] {
   const given: string[] = []
   for (let at: Command | null = command; at !== null; at = at.parent) {
@@ -69,7 +69,7 @@ function argumentsOf(command: Command): string[] {
       if (at.getOptionValueSource(option.attributeName()) !== 'cli') continue
       const value: unknown = at.getOptionValue(option.attributeName())
       if (typeof value === 'boolean') given.push(option.long ?? option.flags)
-      else for (const one of [value].flat()) given.push(option.long ?? option.flags, String(one))
+      else for (const item of [value].flat()) given.push(option.long ?? option.flags, String(item))
     }
   }
   return given

@@ -1,6 +1,5 @@
 /**
- * `turnbell completion`: a script with which a shell completes command lines. Made of the commands
- * as they are declared.
+ * `turnbell completion`: prints a completion script for a shell, generated from the declared commands.
  */
 import { Argument, type Command } from 'commander'
 import { type Cli, invocationOf } from '../cli.ts'
@@ -10,8 +9,8 @@ import { examples } from '../render.ts'
 export function registerCompletion(program: Command, cli: Cli): void {
   const command = program
     .command('completion')
-    .description('a script that completes turnbell in your shell')
-    .addArgument(new Argument('<shell>', 'which shell').choices(SHELLS))
+    .description('print a completion script for your shell')
+    .addArgument(new Argument('<shell>', 'the shell').choices(SHELLS))
     .addHelpText(
       'after',
       examples([
@@ -28,7 +27,7 @@ export function registerCompletion(program: Command, cli: Cli): void {
 export function completionPlaces(program: Command): CompletionPlace[] {
   const below = (command: Command, path: readonly string[]): CompletionPlace[] => [
     placeOf(program, command, path),
-    ...command.commands.flatMap((one) => below(one, [...path, one.name()])),
+    ...command.commands.flatMap((child) => below(child, [...path, child.name()])),
   ]
   return below(program, [])
 }
@@ -42,7 +41,7 @@ function placeOf(program: Command, command: Command, path: readonly string[]): C
   return {
     path: path.join(' '),
     words: [
-      ...command.commands.map((one) => one.name()),
+      ...command.commands.map((child) => child.name()),
       ...command.registeredArguments.flatMap(({ argChoices = [] }) => argChoices),
       ...named.map(({ long }) => long),
       '--help',

@@ -1,13 +1,13 @@
-/** `turnbell connect git`, `disconnect git`: whether a repository's own hook tells turnbell of commits. */
-import { TurnbellError } from '../../contracts/errors.ts'
-import { memoryAround } from '../../ports/places.ts'
-import { systemPlaces } from '../../system/places.ts'
-import { shellWord } from '../../system/shell-word.ts'
+/** `turnbell connect git` and `disconnect git`: a post-commit hook of a repository that notifies turnbell. */
+import { TurnbellError } from '../../contracts/errors/errors.ts'
+import { nearestMemory } from '../../ports/path-inspector.ts'
+import { systemPathInspector } from '../../system/files/path-inspector.ts'
+import { shellWord } from '../../system/process/shell-word.ts'
 import type { Invocation } from '../cli.ts'
 import { connect, disconnect, projectDirectory } from '../connect/connect.ts'
 import { noWorkTree, workTreeAround } from '../connect/git.ts'
-import { EXIT } from '../../contracts/exit-codes.ts'
-import { fileLines, gitLines, isLeft, leftLines, printPatch, summaryOf } from '../connect/told.ts'
+import { EXIT } from '../../contracts/errors/exit-codes.ts'
+import { fileLines, gitLines, isLeft, leftLines, printPatch, summaryOf } from '../connect/report.ts'
 
 interface Options {
   persona?: string
@@ -16,33 +16,33 @@ interface Options {
   trustHooks?: boolean
 }
 
-/** A work tree is connected as a whole, whatever directory in it was named. */
+/** Connects the whole work tree of the given directory. */
 export async function runConnectGit(invocation: Invocation, options: Options): Promise<void> {
   const { cli, out } = invocation
-  refuseFor('--persona', options.persona !== undefined, 'git acts for nobody')
-  refuseFor('--trust-hooks', options.trustHooks === true, 'git runs its hooks without it')
+  refuseOption('--persona', options.persona !== undefined, 'git acts for no persona')
+  refuseOption('--trust-hooks', options.trustHooks === true, 'git runs its hooks without it')
   const directory = projectDirectory(cli.cwd, options.project)
   const project = workTreeAround(cli, directory)
   if (project === null) throw noWorkTree(directory)
-  needMemoryAtRoot(invocation, directory, project)
+  requireMemoryAtRoot(invocation, directory, project)
   const outcome = await connect(invocation, { client: 'git', project, print: options.print ?? false })
   if (options.print === true) return printPatch(invocation, outcome)
   await out.result(summaryOf(outcome), () =>
     [
       outcome.plan.changed
-        ? `git tells turnbell of commits in ${project}.`
-        : `git tells turnbell of commits in ${project} already; nothing was changed.`,
+        ? `git notifies turnbell of commits in ${project}.`
+        : `git already notifies turnbell of commits in ${project}; nothing was changed.`,
       ...fileLines(outcome),
       ...gitLines(outcome),
-      'A commit archives what was posted before the one before it, but for decisions and what is open.',
-      `The project's .turnbell/config.yml may say otherwise: archive.auto_archive_on_commit.`,
+      'Each commit archives entries that are older than the previous commit, except decisions and open entries.',
+      `To turn this off, set archive.auto_archive_on_commit in the project's .turnbell/config.yml.`,
     ].join('\n'),
   )
 }
 
 export async function runDisconnectGit(invocation: Invocation, options: Options): Promise<void> {
   const { cli, out } = invocation
-  refuseFor('--persona', options.persona !== undefined, 'git acts for nobody')
+  refuseOption('--persona', options.persona !== undefined, 'git acts for no persona')
   const directory = projectDirectory(cli.cwd, options.project, { gone: true })
   const project = workTreeAround(cli, directory) ?? directory
   const { print = false } = options
@@ -53,28 +53,31 @@ export async function runDisconnectGit(invocation: Invocation, options: Options)
     [
       outcome.connection === null
         ? `git in ${project} is not connected; nothing was changed.`
-        : `git tells turnbell of commits in ${project} no more.`,
+        : `git no longer notifies turnbell of commits in ${project}.`,
       ...fileLines(outcome),
       ...leftLines(outcome),
     ].join('\n'),
   )
 }
 
-/** Where nothing is remembered yet, it will be at the root. Another memory would wait for commits in vain. */
-function needMemoryAtRoot({ home }: Invocation, directory: string, root: string): void {
-  const places = systemPlaces(home)
-  const memory = memoryAround(places, directory)
+/**
+ * Throws `usage_invalid` if the directory's memory is below the root of the work tree, because a commit archives only at
+ * the root. A project without a memory will have it at the root.
+ */
+function requireMemoryAtRoot({ home }: Invocation, directory: string, root: string): void {
+  const places = systemPathInspector(home)
+  const memory = nearestMemory(places, directory)
   if (memory === null || memory === root) return
-  const instead = `\`blackboard archive\` clears away what ${memory} remembers.`
+  const by_hand = `archive the entries of ${memory} with \`blackboard archive\``
   throw new TurnbellError('usage_invalid', {
-    detail: `What ${directory} is about is remembered in ${memory}, and a commit archives only at the root of its work tree, ${root}.`,
-    hint: places.holdsMemory(root)
-      ? `With --project ${shellWord(root)} a commit archives what is remembered there; ${instead}`
-      : instead,
+    detail: `The memory of ${directory} is in ${memory}, but a commit archives only at the root of its work tree, ${root}.`,
+    hint: places.hasMemory(root)
+      ? `Connect the root with --project ${shellWord(root)}, and ${by_hand}.`
+      : `A${by_hand.slice(1)}.`,
   })
 }
 
-function refuseFor(option: string, given: boolean, why: string): void {
+function refuseOption(option: string, given: boolean, why: string): void {
   if (!given) return
-  throw new TurnbellError('usage_invalid', { detail: `${option}: ${why}.`, hint: 'Leave it out.' })
+  throw new TurnbellError('usage_invalid', { detail: `${option}: ${why}.`, hint: 'Omit it.' })
 }

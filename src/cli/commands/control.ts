@@ -1,7 +1,7 @@
-/** `shutdown`, `notify`, `resume`: the other three verbs of a persona's control socket. */
+/** `turnbell shutdown`, `notify` and `resume`: verbs of a persona's control socket. */
 import type { Command } from 'commander'
 import type { NotifyResult } from '../../contracts/control.ts'
-import { EXIT } from '../../contracts/exit-codes.ts'
+import { EXIT } from '../../contracts/errors/exit-codes.ts'
 import { type Cli, invocationOf, parseIdentity } from '../cli.ts'
 import { unlessUnknown } from '../personas/known.ts'
 import { examples } from '../render.ts'
@@ -10,9 +10,9 @@ import { describeStopped, stopDaemon } from '../stop-daemon.ts'
 export function registerControl(program: Command, cli: Cli): void {
   const shutdown = program
     .command('shutdown')
-    .description('stop a daemon cleanly and wait until it is gone')
-    .requiredOption('--persona <name>', 'whose daemon', parseIdentity)
-    .addHelpText('after', examples([['turnbell shutdown --persona ada', 'its signals keep waiting']]))
+    .description('stop a daemon cleanly and wait until it has ended')
+    .requiredOption('--persona <name>', 'the persona', parseIdentity)
+    .addHelpText('after', examples([['turnbell shutdown --persona ada', 'her signals stay pending']]))
   shutdown.action(async ({ persona }: { persona: string }) => {
     const invocation = invocationOf(cli, shutdown)
     const { out } = invocation
@@ -22,9 +22,9 @@ export function registerControl(program: Command, cli: Cli): void {
 
   const notify = program
     .command('notify')
-    .description('ask for one doorbell now, or at the end of the running turn')
-    .requiredOption('--persona <name>', 'whose agent', parseIdentity)
-    .addHelpText('after', examples([['turnbell notify --persona ada', 'if anything waits for her']]))
+    .description('request a doorbell now, or at the end of the running turn')
+    .requiredOption('--persona <name>', 'the persona', parseIdentity)
+    .addHelpText('after', examples([['turnbell notify --persona ada', 'if signals are pending for her']]))
   notify.action(async ({ persona }: { persona: string }) => {
     const invocation = invocationOf(cli, notify)
     const { out, control } = invocation
@@ -35,8 +35,8 @@ export function registerControl(program: Command, cli: Cli): void {
 
   const resume = program
     .command('resume')
-    .description("the agent's window was restarted: bind the surface again")
-    .requiredOption('--persona <name>', 'whose surface', parseIdentity)
+    .description("bind the surface again after the agent's window was restarted")
+    .requiredOption('--persona <name>', 'the persona', parseIdentity)
     .addHelpText('after', examples([['turnbell resume --persona ada', 'after restarting her client']]))
   resume.action(async ({ persona }: { persona: string }) => {
     const invocation = invocationOf(cli, resume)
@@ -44,8 +44,8 @@ export function registerControl(program: Command, cli: Cli): void {
     const result = await control(persona).resume().catch(unlessUnknown(invocation, persona))
     await out.result(result, () =>
       result.accepted
-        ? `${persona}'s surface is being bound again.`
-        : `${persona}'s daemon has nothing to bind: its surface starts by itself.`,
+        ? `The surface of ${persona} is being bound again.`
+        : `The daemon of ${persona} has nothing to bind: its surface attaches by itself.`,
     )
     if (!result.accepted) cli.exitWith(EXIT.refused)
   })
@@ -58,12 +58,12 @@ function describeNotify(persona: string, { accepted, reason }: NotifyResult): st
     case 'mid_turn':
       return `${persona} is in a turn; the doorbell rings at its end.`
     case 'nothing_pending':
-      return `Nothing waits for ${persona}, so nothing rings.`
+      return `Nothing waits for ${persona}, so no doorbell rings.`
     case 'already_rung':
-      return `${persona} was rung already and has not drained since.`
+      return `${persona} was already rung and has not drained since.`
     case 'surface_absent':
-      return `${persona}'s surface is not attached, so nothing can ring there.`
+      return `The surface of ${persona} is not attached, so no doorbell can ring.`
     case 'not_connected':
-      return `${persona}'s daemon is not connected to the hub; it cannot know what waits.`
+      return `The daemon of ${persona} is not connected to the hub, so it does not know what is pending.`
   }
 }

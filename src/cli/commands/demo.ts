@@ -1,7 +1,7 @@
-/** `turnbell demo`: the whole path in a throw-away home. It verifies what it shows. */
+/** `turnbell demo`: runs the whole path in a temporary home and verifies the result. */
 import type { Command } from 'commander'
-import { toProblem, type Problem } from '../../contracts/errors.ts'
-import { EXIT } from '../../contracts/exit-codes.ts'
+import { toProblem, type Problem } from '../../contracts/errors/errors.ts'
+import { EXIT } from '../../contracts/errors/exit-codes.ts'
 import { type Cli, invocationOf } from '../cli.ts'
 import { play, type Run } from '../demo/scenario.ts'
 import { createStory, type Step } from '../demo/story.ts'
@@ -19,26 +19,26 @@ import { examples, table } from '../render.ts'
 interface Summary {
   ok: boolean
   took_ms: number
-  /** Null once it is removed. */
+  /** Null if it was removed. */
   home: string | null
   checks: Check[]
   directions: Direction[]
   agents: AgentSummary[]
   hub: Run['hub'] | null
   steps: Step[]
-  /** What ended the demo before its end. */
+  /** The error that stopped the demo early. */
   problem: Problem | null
 }
 
 export function registerDemo(program: Command, cli: Cli): void {
   const command = program
     .command('demo')
-    .description('the whole path in a throw-away home: signals, doorbells, drains, a killed hub')
-    .option('--keep', 'leave the home there, with its journal and logs')
+    .description('show the whole path in a temporary home: signals, doorbells, drains, a killed hub')
+    .option('--keep', 'keep the home, with its journal and logs')
     .addHelpText(
       'after',
       examples([
-        ['turnbell demo', 'takes a few seconds; exits 0 only if all of it held'],
+        ['turnbell demo', 'takes a few seconds; exits 0 only if every check passed'],
         ['turnbell demo --json', 'the summary, for programs'],
       ]),
     )
@@ -56,7 +56,7 @@ async function runDemo(cli: Cli, keep: boolean, quiet: boolean): Promise<Summary
     if (!quiet) cli.stdout.write(kind === 'chapter' ? `\n${bold(line)}\n` : `${line}\n`)
   })
   const world = createWorld(cli, story)
-  // A Ctrl-C must not leave a hub and two daemons behind.
+  // Otherwise Ctrl-C would leave a hub and two daemons running.
   const forget = cli.onTermination(() => {
     world.clear(keep)
     process.exit(EXIT.failed)
@@ -68,7 +68,7 @@ async function runDemo(cli: Cli, keep: boolean, quiet: boolean): Promise<Summary
     run = await play(world)
     story.chapter('The end')
     const stopped = await world.stop()
-    story.tell('the daemons are told to stop over their sockets, then the hub; all are gone')
+    story.step('the daemons are stopped over their sockets, then the hub; all have ended')
     checks = [
       ...judge(run),
       { name: 'everything stopped cleanly', held: stopped.clean, detail: stopped.detail },
@@ -96,14 +96,14 @@ async function runDemo(cli: Cli, keep: boolean, quiet: boolean): Promise<Summary
 
 function describe(summary: Summary, { bold, green, red, dim }: Cli['colors']): string {
   const { problem, checks } = summary
-  const mark = (held: boolean) => (held ? green('held  ') : red('FAILED'))
+  const mark = (held: boolean) => (held ? green('passed') : red('FAILED'))
   const failed = checks.filter(({ held }) => !held)
   const verdict = summary.ok
-    ? green(`All of it held, in ${(summary.took_ms / 1000).toFixed(1)} s.`)
+    ? green(`All checks passed, in ${(summary.took_ms / 1000).toFixed(1)} s.`)
     : red(
         problem === null
-          ? `Did not hold: ${failed.map(({ name }) => name).join('; ')}.`
-          : `Broke off: ${problem.detail}`,
+          ? `Failed: ${failed.map(({ name }) => name).join('; ')}.`
+          : `Stopped early: ${problem.detail}`,
       )
   return [
     '',
@@ -129,6 +129,6 @@ function describe(summary: Summary, { bold, green, red, dim }: Cli['colors']): s
     '',
     verdict,
     ...(problem === null ? [] : [problem.hint]),
-    ...(summary.home === null ? [] : [`Its home: ${summary.home}`]),
+    ...(summary.home === null ? [] : [`The home was kept: ${summary.home}`]),
   ].join('\n')
 }

@@ -1,6 +1,6 @@
-/** `turnbell down`: stops every daemon and the hub of this home, whoever started them. */
+/** `turnbell down`: stops every daemon and the hub of this home, however they were started. */
 import type { Command } from 'commander'
-import { EXIT } from '../../contracts/exit-codes.ts'
+import { EXIT } from '../../contracts/errors/exit-codes.ts'
 import { canAsk, confirm } from '../ask.ts'
 import { type Cli, type Invocation, invocationOf } from '../cli.ts'
 import { stopHome, type StoppedHome } from '../down/stop-home.ts'
@@ -16,13 +16,13 @@ interface DownOptions {
 export function registerDown(program: Command, cli: Cli): void {
   const command = program
     .command('down')
-    .description('stop all daemons and the hub of this home, also those started in the background')
+    .description('stop all daemons and the hub of this home, including those in the background')
     .option('--keep-hub', 'stop only the daemons')
-    .option('--yes', 'do not ask about open windows')
+    .option('--yes', 'stop without a question about open windows')
     .addHelpText(
       'after',
       examples([
-        ['turnbell down', 'signals keep waiting; `turnbell up` starts everything again'],
+        ['turnbell down', 'signals stay pending; `turnbell up` starts everything again'],
         ['turnbell down --keep-hub', 'agents can still send and drain'],
       ]),
     )
@@ -31,7 +31,7 @@ export function registerDown(program: Command, cli: Cli): void {
     const { out } = invocation
     const windows = await openWindows(invocation, personasOfHome(invocation))
     if (windows.length > 0) out.note(describeWindows(windows))
-    if (windows.length > 0 && options.yes !== true && !(await isWanted(invocation))) {
+    if (windows.length > 0 && options.yes !== true && !(await isConfirmed(invocation))) {
       out.note('Nothing was stopped.')
       return cli.exitWith(EXIT.failed)
     }
@@ -41,8 +41,8 @@ export function registerDown(program: Command, cli: Cli): void {
   })
 }
 
-/** Who reads a pipe cannot answer, and asked for it. */
-async function isWanted({ cli, json }: Invocation): Promise<boolean> {
+/** Returns true without a question if no person can answer it. */
+async function isConfirmed({ cli, json }: Invocation): Promise<boolean> {
   return json || !canAsk(cli) || confirm(cli, 'Stop?')
 }
 
@@ -62,13 +62,13 @@ function describeStopped(
     ...(stand_in_pid === null
       ? []
       : [
-          `Still running: the hub in the bridge of an agent's client (process ${stand_in_pid}); it ends with it.`,
+          `Still running: the hub embedded in the bridge of an agent's client (process ${stand_in_pid}); it ends with that client.`,
         ]),
   ]
   const nothing = keepHub === true ? 'No daemon runs in this home.' : 'Nothing runs in this home.'
   return [
     ...(stopped.length > 0 ? [`Stopped: ${stopped.join(' and ')}.`] : running.length > 0 ? [] : [nothing]),
     ...running,
-    ...(windows.length > 0 ? ['The open windows are rung again after `turnbell up`.'] : []),
+    ...(windows.length > 0 ? ['The open windows get doorbells again after `turnbell up`.'] : []),
   ].join('\n')
 }

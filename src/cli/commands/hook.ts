@@ -1,22 +1,24 @@
 /**
- * `turnbell hook`: what the hooks that were wired into a client call. A client waits for its hooks, and
- * shows their failures to a person who can do nothing about them: this ends with 0 in time, always.
+ * `turnbell hook`: the command in the hooks of a client. A client waits for its hooks and shows their failures to a person
+ * who cannot fix them, so this always exits 0 within its time limit.
  */
 import { Option, type Command } from 'commander'
-import { OWN_SERVER_PERSONA } from '../../contracts/codex-environment.ts'
-import { LIMITS } from '../../contracts/limits.ts'
+import { OWN_SERVER_PERSONA } from '../../contracts/clients/codex.ts'
+import { LIMITS } from '../../contracts/limits/limits.ts'
+import { PRIMER_LIMITS } from '../../contracts/limits/primer.ts'
+import { SESSION_START } from '../../contracts/spool/hook.ts'
 import type { Identity, Json } from '../../contracts/ids.ts'
 import { timestamp } from '../../ports/clock.ts'
-import { codexPlace, newsOfHook } from '../../system/codex-place.ts'
-import { ensurePrivateDirectory } from '../../system/home.ts'
-import { ancestorNamed } from '../../system/processes.ts'
+import { codexRunFiles, hookReport } from '../../system/clients/codex-run-files.ts'
+import { ensurePrivateDirectory } from '../../system/config/home.ts'
+import { ancestorNamed } from '../../system/process/process-info.ts'
 import { type Cli, type Invocation, wiredInvocationOf } from '../cli.ts'
-import { mayBeDone } from '../hub-client.ts'
-import { leaveArchive, POST_COMMIT } from '../hooks/post-commit.ts'
-import { hookPayload, hookPersona, HOOK_PATIENCE_MS, untold, type Untold } from '../hooks/hook-call.ts'
-import { leave } from '../hooks/spool.ts'
-import { leaveSubagentStatus, SUBAGENT_STOP } from '../hooks/subagent.ts'
-import { readAll } from '../read-all.ts'
+import { mayBeDone } from '../hub/client.ts'
+import { POST_COMMIT, spoolArchive } from '../hooks/post-commit.ts'
+import { hookDelivery, hookPayload, hookPersona, type HookDelivery } from '../hooks/hook-call.ts'
+import { appendToSpool } from '../hooks/spool.ts'
+import { spoolSubagentStatus, SUBAGENT_STOP } from '../hooks/subagent.ts'
+import { readAll } from '../hub/read-all.ts'
 import { examples } from '../render.ts'
 import { sessionStatusLine } from '../status-line.ts'
 
@@ -26,23 +28,23 @@ interface Options {
   ownServer?: true
 }
 
-/** No hook, but called by the client in the same way. */
+/** Not a hook, but called by the client in the same way. */
 const STATUS_LINE = 'statusline'
 
 export function registerHook(program: Command, cli: Cli): void {
   const command = program
     .command('hook')
-    .description("what a client's hooks call; reads the hook's JSON on stdin, ends with 0 whatever happens")
+    .description("the command for a client's hooks; reads the hook's JSON on stdin and always exits 0")
     .argument('<event>', 'such as PostToolUse')
-    .option('--persona <name>', 'whose client (TURNBELL_PERSONA)')
-    .option('--client <kind>', 'which client', 'claude-code')
+    .option('--persona <name>', 'the persona that the client acts for (TURNBELL_PERSONA)')
+    .option('--client <kind>', 'the client', 'claude-code')
     .addOption(new Option('--own-server', "a hook of the persona's own app-server").hideHelp())
     .addHelpText(
       'after',
       examples([
-        ['turnbell hook PostToolUse < payload.json', 'what a client does'],
-        [`turnbell hook ${POST_COMMIT}`, 'what git does after a commit; reads nothing and prints nothing'],
-        [`turnbell hook ${STATUS_LINE}`, "for a client's status line: `ada: 3 waiting`, or nothing"],
+        ['turnbell hook PostToolUse < payload.json', 'as a client calls it'],
+        [`turnbell hook ${POST_COMMIT}`, 'as git calls it after a commit; reads nothing and prints nothing'],
+        [`turnbell hook ${STATUS_LINE}`, "prints a client's status line: `ada: 3 waiting`, or nothing"],
       ]),
     )
   command.action(async (event: string, options: Options) => {
@@ -56,75 +58,86 @@ export function registerHook(program: Command, cli: Cli): void {
     }
     if (event === POST_COMMIT) return afterCommit(() => wiredInvocationOf(cli, command))
     if (event === PRE_COMPACT) cli.stderr.write(`${BEFORE_COMPACTION}\n`)
-    const done = new Promise<'late'>((resolve) => {
-      cli.clock.after(HOOK_PATIENCE_MS, () => resolve('late'))
+    const timeout = new Promise<null>((resolve) => {
+      cli.clock.after(answerMs(event), () => resolve(null))
     })
-    const events: Untold[] = []
-    const told = tell(cli, command, { event, options, onRead: (one) => void events.push(one) })
-    const answer = await Promise.race([told.catch(() => null), done])
-    for (const one of events) await one.leaveIfUntold().catch(() => undefined)
-    const said = JSON.stringify(answer === null || answer === 'late' ? {} : answer)
-    // Claude Code shows its user and its model what is printed here, and be it nothing but braces.
-    const silent = event === PRE_COMPACT && said === '{}'
-    cli.stdout.write(silent ? '' : `${said}\n`, () => {
-      // Whatever still waits, a stdin that never ends or a hub that never answers, must not keep the client.
+    const deliveries: HookDelivery[] = []
+    const reported = reportHook(cli, command, {
+      event,
+      options,
+      onRead: (delivery) => void deliveries.push(delivery),
+    })
+    const answer = await Promise.race([reported.catch(() => null), timeout])
+    for (const delivery of deliveries) await delivery.spoolUnlessSent().catch(() => undefined)
+    const text = JSON.stringify(answer ?? {})
+    // Claude Code shows the person and the model everything that is printed here, also empty braces.
+    const is_silent = event === PRE_COMPACT && text === '{}'
+    cli.stdout.write(is_silent ? '' : `${text}\n`, () => {
+      // Otherwise a stdin that never ends, or a hub that never answers, would block the client.
       process.exit(0)
     })
   })
 }
 
+/** The answer to the start of a session is the primer, which the hub cannot supply later. */
+const answerMs = (event: string) =>
+  event === SESSION_START ? PRIMER_LIMITS.primer_answer_ms : LIMITS.hook_answer_ms
+
 const PRE_COMPACT = 'PreCompact'
 const BEFORE_COMPACTION =
-  'turnbell: what only this conversation knows is about to go. `blackboard post` keeps it for all, `blackboard archive` clears away what has had its time, and afterwards `context refresh` tells what this project remembers.'
+  'turnbell: this conversation is about to be compacted. Save what only it contains with `blackboard post`, archive old entries with `blackboard archive`, and read the memory of this project afterwards with `context refresh`.'
 
-/** A commit is made by then: whatever goes wrong here is nothing to its author. */
+/** Ignores errors, because the commit already exists and its author cannot fix them. */
 function afterCommit(invocation: () => Invocation): void {
   try {
-    leaveArchive(invocation())
+    spoolArchive(invocation())
   } catch {
-    // The next commit leaves the same again, and more.
+    // The next commit spools a later time, which includes this one.
   }
 }
 
-async function tell(
+/** Reports the event to the hub, or spools it. Returns the hub's answer for the client; null if there is none. */
+async function reportHook(
   cli: Cli,
   command: Command,
-  { event, options, onRead }: { event: string; options: Options; onRead: (one: Untold) => void },
+  { event, options, onRead }: { event: string; options: Options; onRead: (one: HookDelivery) => void },
 ): Promise<Json | null> {
   const invocation = wiredInvocationOf(cli, command)
   const payload = hookPayload(await readAll(cli.stdin, LIMITS.body_bytes_max))
   const identity = hookPersona(options.persona, cli.env)
-  if (event === SUBAGENT_STOP) leaveSubagentStatus(invocation, identity, payload)
+  if (event === SUBAGENT_STOP) spoolSubagentStatus(invocation, identity, payload)
   if (identity === null) return null
   const body = { ...payload, hook_event_name: event }
-  if (options.client === 'codex' && options.ownServer !== true) tellShim(invocation, identity, body)
-  const one = untold(() => leave(invocation, { type: 'hook', client: options.client, identity, body }))
-  onRead(one)
+  if (options.client === 'codex' && options.ownServer !== true) notifyShim(invocation, identity, body)
+  const delivery = hookDelivery(() =>
+    appendToSpool(invocation, { type: 'hook', client: options.client, identity, body }),
+  )
+  onRead(delivery)
   try {
     const hub = await invocation.hub().as(identity, 'agent')
-    one.telling()
+    delivery.sending()
     const answer = await hub.hook(options.client, body)
-    return isPrimedElsewhere(cli.env, options) ? {} : answer
+    return isPrimedByOwnHook(cli.env, options) ? {} : answer
   } catch (error) {
-    await (mayBeDone(error) ? one.leaveIfUntold() : one.leave())
+    await (mayBeDone(error) ? delivery.spoolUnlessSent() : delivery.spool())
     return null
   }
 }
 
-/** The persona's own app-server has a hook of its own; the project's one would return the primer a second time. */
-function isPrimedElsewhere(env: NodeJS.ProcessEnv, { ownServer }: Options): boolean {
+/** Returns true if the hook of the persona's own app-server returns the primer, so the project's hook must not repeat it. */
+function isPrimedByOwnHook(env: NodeJS.ProcessEnv, { ownServer }: Options): boolean {
   return ownServer !== true && (env[OWN_SERVER_PERSONA] ?? '') !== ''
 }
 
-/** The persona's shim binds the thread it hears of; where the hub is does not matter for that. */
-function tellShim(invocation: Invocation, identity: Identity, body: object): void {
+/** Reports the thread to the persona's shim, which binds it. Works without a hub. */
+function notifyShim(invocation: Invocation, identity: Identity, body: object): void {
   try {
-    const news = newsOfHook(body, timestamp(invocation.cli.clock), ancestorNamed(/^codex/))
+    const news = hookReport(body, timestamp(invocation.cli.clock), ancestorNamed(/^codex/))
     if (news === null) return
     const { run_dir } = invocation.paths(identity)
     ensurePrivateDirectory(run_dir)
-    codexPlace(run_dir).tell(news)
+    codexRunFiles(run_dir).tell(news)
   } catch {
-    // What is wrong here, doctor says; the hub is to hear of the event all the same.
+    // `turnbell doctor` reports the cause. The event is sent to the hub in any case.
   }
 }

@@ -1,16 +1,16 @@
-/** `turnbell inbox`: what agents sent to the person, the addressee `operator`. */
+/** `turnbell inbox`: signals that agents sent to the operator, which is the person. */
 import type { Command } from 'commander'
 import * as z from 'zod'
 import { OPERATOR } from '../../contracts/ids.ts'
-import { LIMITS } from '../../contracts/limits.ts'
+import { LIMITS } from '../../contracts/limits/limits.ts'
 import { DrainedSignal, DrainResult, type Receipt, SignalView } from '../../contracts/signal.ts'
-import { type Cli, invocationOf, type Invocation, parseWhole } from '../cli.ts'
-import { follow } from '../follow.ts'
-import type { HubClient } from '../hub-client.ts'
+import { type Cli, invocationOf, type Invocation } from '../cli.ts'
+import { follow } from '../hub/follow.ts'
+import type { HubClient } from '../hub/client.ts'
 import { write } from '../output.ts'
-import { isAway } from '../reach-hub.ts'
+import { isAway } from '../hub/reach.ts'
 import { count, describeSignal, examples } from '../render.ts'
-import { describeQueue, takeAndShow } from '../take.ts'
+import { describeQueue, drainLimitOption, drainAndShow } from '../drain.ts'
 
 /** Answer of the action `signals inbox`. */
 export const InboxPage = z.object({ signals: z.array(SignalView), next: z.number().int().nullable() })
@@ -25,27 +25,22 @@ interface Options {
 export function registerInbox(program: Command, cli: Cli): void {
   const command = program
     .command('inbox')
-    .description('what agents sent to you, the addressee operator; --take empties it')
-    .option('-f, --follow', 'wait for more and print each as it comes, until Ctrl-C')
-    .option('--take', 'take what is shown out of the inbox')
-    .option(
-      '--limit <n>',
-      `at most this many (${LIMITS.drain_limit_default})`,
-      parseWhole(1, LIMITS.drain_limit_max),
-      LIMITS.drain_limit_default,
-    )
+    .description('list signals that agents sent to you (operator); --take drains them')
+    .option('-f, --follow', 'keep printing new signals until Ctrl-C')
+    .option('--take', 'drain the printed signals')
+    .addOption(drainLimitOption())
     .addHelpText(
       'after',
       examples([
-        ['turnbell inbox', 'what waits for you'],
-        ['turnbell inbox -f --take', 'print and take each as it comes'],
-        ['turnbell send --to ada --wait "Is main green?"', 'ask, and wait for the answer'],
+        ['turnbell inbox', 'your pending signals'],
+        ['turnbell inbox -f --take', 'print and drain each new signal'],
+        ['turnbell send --to ada --wait "Is main green?"', 'send a question and wait for the answer'],
       ]),
     )
   command.action(async ({ follow: follows = false, take = false, limit }: Options) => {
     const invocation = invocationOf(cli, command)
     if (follows) return followInbox(invocation, take, limit)
-    if (take) return void (await takeAndShow(invocation, invocation.hub(), limit, 'you'))
+    if (take) return void (await drainAndShow(invocation, invocation.hub(), limit, 'you'))
     const waiting = await invocation.hub().ask('signals', 'pending', { limit, peek: true }, DrainResult)
     await invocation.out.result(waiting, () => describeQueue('you', waiting, cli.clock.now()))
   })
@@ -66,7 +61,7 @@ async function followInbox(invocation: Invocation, take: boolean, limit: number)
 type Show = (signals: readonly DrainedSignal[]) => Promise<void>
 
 function takeMore({ hub: findHub }: Invocation, limit: number, show: Show): () => Promise<void> {
-  // Unconfirmed they come again, and are not printed twice by this process.
+  // Unconfirmed signals are delivered again, and are printed only once by this process.
   const unconfirmed = new Set<string>()
   return async () => {
     const hub = findHub()
@@ -83,7 +78,7 @@ function takeMore({ hub: findHub }: Invocation, limit: number, show: Show): () =
   }
 }
 
-/** The first look prints what `inbox` shows, as much as one peek holds; the others what arrived after it. */
+/** The first poll prints what `inbox` prints, at most one page. Later polls print what arrived after it. */
 function printMore({ hub: findHub, out }: Invocation, show: Show): () => Promise<void> {
   let last_seq: number | null = null
   let waiting = new Set<string>()
@@ -94,7 +89,7 @@ function printMore({ hub: findHub, out }: Invocation, show: Show): () => Promise
       const peek = { limit: LIMITS.drain_limit_max, peek: true }
       const { signals, remaining } = await hub.ask('signals', 'pending', peek, DrainResult)
       last_seq = newest?.seq ?? 0
-      // Those that arrived between the two requests would come a second time.
+      // Otherwise signals that arrived between the two requests would be printed twice.
       waiting = new Set(signals.map(({ signal_id }) => signal_id))
       await show(signals)
       if (remaining > 0) out.note(`${count(remaining, 'more signal waits', 'more signals wait')}.`)
@@ -111,7 +106,7 @@ function printMore({ hub: findHub, out }: Invocation, show: Show): () => Promise
 const asDrained = (view: SignalView): DrainedSignal =>
   DrainedSignal.parse({ ...view, created_at: view.stages.created_at })
 
-/** What waits for the person and was sent after this one, newest first. A peek shows the oldest, and not all of them. */
+/** Returns the pending signals to the operator that were sent after `seq`, newest first. A peek would return the oldest. */
 async function* waitingSince(hub: HubClient, seq: number): AsyncGenerator<SignalView> {
   let before_seq: number | null = null
   do {
@@ -129,7 +124,7 @@ function pageOfInbox(hub: HubClient, place: { limit: number; before_seq?: number
   return hub.ask('signals', 'inbox', { to: OPERATOR, status: ['pending'], ...place }, InboxPage)
 }
 
-/** The answer to one signal of the person leaves the inbox once it was shown elsewhere. */
+/** Removes the answer to a signal of the operator from the inbox, after it was printed elsewhere. */
 export async function takeReply(
   invocation: Invocation,
   { signal_id, seq }: Pick<Receipt, 'signal_id' | 'seq'>,

@@ -1,12 +1,12 @@
-/** `turnbell log`: the history of signals: when, from whom, to whom, about what, and how far each has come. */
+/** `turnbell log`: the history of signals, with time, sender, recipient, intent and stage. */
 import { InvalidArgumentError, type Command } from 'commander'
 import * as z from 'zod'
 import { OPERATOR } from '../../contracts/ids.ts'
-import { LIMITS } from '../../contracts/limits.ts'
+import { LIMITS } from '../../contracts/limits/limits.ts'
 import type { SignalView } from '../../contracts/signal.ts'
 import { type Cli, invocationOf, type Invocation, parseIdentity, parseWhole } from '../cli.ts'
 import { parseDuration } from '../duration.ts'
-import { follow } from '../follow.ts'
+import { follow } from '../hub/follow.ts'
 import { write } from '../output.ts'
 import { examples, table } from '../render.ts'
 import { InboxPage } from './inbox.ts'
@@ -20,7 +20,7 @@ interface Options {
 
 const LIMIT_DEFAULT = 50
 
-/** One line of the history; it never contains what a signal says. */
+/** One line of the history. It never contains a payload. */
 export interface LogEntry {
   signal_id: string
   seq: number
@@ -31,9 +31,9 @@ export interface LogEntry {
   priority: number
   in_reply_to?: string
   status: SignalView['status']
-  /** How often it was handed out. */
+  /** Number of drains. */
   deliveries: number
-  /** Newest stage of the signal since it last became pending, and since when it is in it. */
+  /** Latest stage since the signal last became pending, and its time. */
   stage: string
   stage_at: string
 }
@@ -41,20 +41,20 @@ export interface LogEntry {
 export function registerLog(program: Command, cli: Cli): void {
   const command = program
     .command('log')
-    .description('history of signals: when, from, to, intent, stage')
-    .option('--persona <name>', 'only what this persona sent or was sent', parseIdentity)
-    .option('--since <time>', 'only what was sent after it: 2h, 3d, or 2026-01-31T12:00', parseSince)
+    .description('history of signals: time, from, to, intent, stage')
+    .option('--persona <name>', 'only signals from or to this persona', parseIdentity)
+    .option('--since <time>', 'only signals sent after this time: 2h, 3d, or 2026-01-31T12:00', parseSince)
     .option(
       '--limit <n>',
-      `at most this many, the newest (${LIMIT_DEFAULT}, all with --since)`,
+      `at most this many of the newest signals (${LIMIT_DEFAULT}; no limit with --since)`,
       parseWhole(1, 100_000),
     )
-    .option('-f, --follow', 'go on: a line for every new signal and every new stage, until Ctrl-C')
+    .option('-f, --follow', 'keep printing a line for each new signal and stage until Ctrl-C')
     .addHelpText(
       'after',
       examples([
-        ['turnbell log --since 3d', 'what happened since Friday'],
-        ['turnbell log --persona ada -f', 'what ada sends and gets, as it happens'],
+        ['turnbell log --since 3d', 'signals of the last three days'],
+        ['turnbell log --persona ada -f', 'signals from and to ada, as they are sent'],
       ]),
     )
   command.action(async (options: Options) => {
@@ -62,11 +62,12 @@ export function registerLog(program: Command, cli: Cli): void {
     const since_ms = options.since?.(cli.clock.now()) ?? null
     const limit = options.limit ?? (since_ms === null ? LIMIT_DEFAULT : Infinity)
     const { persona } = options
-    let known = persona === undefined || persona === OPERATOR
+    let is_known = persona === undefined || persona === OPERATOR
     const look = async (at_most: number) => {
       const entries = await history(invocation, persona, { since_ms, limit: at_most })
-      if (entries.length === 0 && persona !== undefined && !known) await refuseUnknown(invocation, persona)
-      known = true
+      if (entries.length === 0 && persona !== undefined && !is_known)
+        await requirePersona(invocation, persona)
+      is_known = true
       return entries
     }
     if (options.follow === true) return followLog(invocation, look, limit)
@@ -77,8 +78,8 @@ export function registerLog(program: Command, cli: Cli): void {
   })
 }
 
-/** Refuses a name that no persona has or had. */
-async function refuseUnknown({ hub }: Invocation, persona: string): Promise<void> {
+/** Throws `target_unknown` for a name that no persona has or had. */
+async function requirePersona({ hub }: Invocation, persona: string): Promise<void> {
   await hub().ask('personas', 'get', { identity: persona }, z.unknown())
 }
 
@@ -88,20 +89,20 @@ const row = (entry: LogEntry) => {
   return [at, from, to, intent, stageWords(entry), signal_id]
 }
 
-/** `pending, deliveries 1` for a signal that was handed out and came back. */
+/** Returns `pending, deliveries 1` for a signal that was drained and became pending again. */
 function stageWords({ stage, status, deliveries }: LogEntry): string {
   return status === 'pending' && deliveries > 0 ? `${stage}, deliveries ${deliveries}` : stage
 }
 
-/** Oldest first. */
+/** Returns the history, oldest first. */
 async function history(
   invocation: Invocation,
   persona: string | undefined,
   bounds: { since_ms: number | null; limit: number },
 ): Promise<LogEntry[]> {
   const queries = persona === undefined ? [{}] : [{ to: persona }, { from: persona }]
-  const found = await Promise.all(queries.map((query) => newest(invocation, query, bounds)))
-  const by_seq = new Map(found.flat().map((view) => [view.seq, view]))
+  const results = await Promise.all(queries.map((query) => newest(invocation, query, bounds)))
+  const by_seq = new Map(results.flat().map((view) => [view.seq, view]))
   const views = [...by_seq.values()].sort((one, other) => one.seq - other.seq)
   return (Number.isFinite(bounds.limit) ? views.slice(-bounds.limit) : views).map(entryOf)
 }
@@ -111,26 +112,27 @@ async function newest(
   query: { to?: string; from?: string },
   { since_ms, limit }: { since_ms: number | null; limit: number },
 ): Promise<SignalView[]> {
-  const found: SignalView[] = []
+  const views: SignalView[] = []
   let before_seq: number | null = null
   for (;;) {
-    const asked = { ...query, ...(before_seq === null ? {} : { before_seq }) }
+    const position = before_seq === null ? {} : { before_seq }
     const page: InboxPage = await hub().ask(
-      ...(['signals', 'inbox'] as const),
-      { ...asked, limit: Math.min(limit, LIMITS.inbox_limit_max) },
+      'signals',
+      'inbox',
+      { ...query, ...position, limit: Math.min(limit, LIMITS.inbox_limit_max) },
       InboxPage,
     )
     for (const view of page.signals) {
-      if (since_ms !== null && Date.parse(view.stages.created_at) < since_ms) return found
-      found.push(view)
-      if (found.length >= limit) return found
+      if (since_ms !== null && Date.parse(view.stages.created_at) < since_ms) return views
+      views.push(view)
+      if (views.length >= limit) return views
     }
-    if (page.next === null) return found
+    if (page.next === null) return views
     before_seq = page.next
   }
 }
 
-/** With --json one document a line. The first look prints as much as `log` does, the others what is new in their page. */
+/** Prints one document per line with --json. The first poll prints what `log` prints, later ones what is new on their page. */
 async function followLog(
   { cli, json, ...rest }: Invocation,
   look: (limit: number) => Promise<LogEntry[]>,
@@ -138,15 +140,15 @@ async function followLog(
 ): Promise<void> {
   const page = LIMITS.inbox_limit_max
   let stages: Map<string, string> | null = null
-  // Where finished signals are removed, the page reaches back to signals that are older than all of a page before.
+  // After finished signals are removed, a page contains signals that are older than those of the previous page.
   let oldest_seq = 0
   await follow({ cli, json, ...rest }, async () => {
-    // The first look also records the stages of older signals, so that a later page does not print them as new.
+    // The first poll also records the stages of older signals, so that a later page does not print them as new.
     const entries = await look(stages === null ? Math.max(limit, page) : page)
     const before = stages
     const changed = entries.filter((entry) => {
-      const known = before?.get(entry.signal_id)
-      return known === undefined ? entry.seq >= oldest_seq : known !== stageWords(entry)
+      const last_stage = before?.get(entry.signal_id)
+      return last_stage === undefined ? entry.seq >= oldest_seq : last_stage !== stageWords(entry)
     })
     if (entries.length >= page) oldest_seq = Math.max(oldest_seq, entries[0]?.seq ?? 0)
     stages = new Map(entries.map((entry) => [entry.signal_id, stageWords(entry)]))
@@ -164,9 +166,18 @@ export function entryOf(view: SignalView): LogEntry {
   const { signal_id, seq, from, to, intent, priority, in_reply_to, status, deliveries, stages } = view
   const { stage, stage_at } = stageOf(view)
   return {
-    ...{ signal_id, seq, at: stages.created_at, from, to, intent, priority },
+    signal_id,
+    seq,
+    at: stages.created_at,
+    from,
+    to,
+    intent,
+    priority,
     ...(in_reply_to === undefined ? {} : { in_reply_to }),
-    ...{ status, deliveries, stage, stage_at },
+    status,
+    deliveries,
+    stage,
+    stage_at,
   }
 }
 
@@ -188,7 +199,7 @@ function stageOf({ status, deliveries, stages, expires_at }: SignalView): {
     case 'acked':
       return confirmed_at === null ? at('drained', drained_at) : at('confirmed', confirmed_at)
     case 'pending':
-      // It was drained and came back. Stages are kept from the first delivery on, and the time of the return is not stored.
+      // It was drained and became pending again. Its stages are those of the first delivery; the time of the release is not stored.
       if (deliveries > 0) return at('pending', drained_at)
       if (seen_at !== null) return at('seen', seen_at)
       if (rung_at !== null) return at('rung', rung_at)
@@ -196,7 +207,7 @@ function stageOf({ status, deliveries, stages, expires_at }: SignalView): {
   }
 }
 
-/** A time, or how long ago. */
+/** Parses a time, or a duration before now. */
 function parseSince(text: string): (now_ms: number) => number {
   if (/^\d{1,9}[smhd]$/.test(text)) {
     const ago_ms = parseDuration(text) * 1000

@@ -1,4 +1,4 @@
-/** `turnbell paths`: where everything is. Needs nobody to run. */
+/** `turnbell paths`: prints paths of the home. Works without a hub. */
 import type { Command } from 'commander'
 import { type Cli, invocationOf, parseIdentity } from '../cli.ts'
 import { examples, facts } from '../render.ts'
@@ -6,13 +6,16 @@ import { examples, facts } from '../render.ts'
 export function registerPaths(program: Command, cli: Cli): void {
   const command = program
     .command('paths')
-    .description('where everything is')
-    .option('--persona <name>', 'whose sockets, log and metrics', parseIdentity)
+    .description('print the paths of home, configuration, logs and sockets')
+    .option('--persona <name>', 'also the sockets, log and metrics of this persona', parseIdentity)
     .addHelpText(
       'after',
       examples([
-        ['turnbell paths', 'home, configuration and the log of the hub'],
-        ['turnbell paths --persona ada --json', 'also where long socket paths have moved to'],
+        ['turnbell paths', 'home, configuration and log of the hub'],
+        [
+          'turnbell paths --persona ada --json',
+          'also the sockets of ada, which are elsewhere if the home is deep',
+        ],
       ]),
     )
   command.action(async ({ persona }: { persona?: string }) => {

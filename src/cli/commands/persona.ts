@@ -1,56 +1,62 @@
-/** `turnbell persona add|list|wrap|remove`: lifecycle, on this machine and at the hub. */
+/** `turnbell persona add|list|wrap|remove`: the lifecycle of a persona on this machine and at the hub. */
 import { type Command, Option } from 'commander'
-import { TurnbellError } from '../../contracts/errors.ts'
+import { TurnbellError } from '../../contracts/errors/errors.ts'
 import { TmuxSettings, Permissions } from '../../contracts/config.ts'
 import { SurfaceKind } from '../../contracts/ids.ts'
 import { type Cli, invocationOf, parseIdentity } from '../cli.ts'
 import { addPersona, type AddOptions } from '../personas/add.ts'
 import { collect } from '../personas/command-words.ts'
 import { endPersona, endProject } from '../personas/end.ts'
-import { listPersonas } from '../personas/list.ts'
+import { listPersonas } from '../personas/list-view.ts'
 import { examples } from '../render.ts'
 
 export function registerPersona(program: Command, cli: Cli): void {
   const persona = program.command('persona').description('personas and their lifecycle')
+  registerAdd(persona, cli)
+  registerList(persona, cli)
+  registerWrap(persona, cli)
+  registerRemove(persona, cli)
+}
 
+function registerAdd(persona: Command, cli: Cli): void {
   const add = persona
     .command('add')
-    .description('make a persona on this machine, or bring a wrapped one back')
+    .description('add a persona on this machine, change one, or reactivate a wrapped one')
     .argument('<name>', 'its name', parseIdentity)
     .addOption(
       new Option(
         '--surface <kind>',
-        'where its agent can be reached; one that is known keeps its own without it',
+        'where its agent can be reached (an existing persona keeps its surface)',
       ).choices(SurfaceKind.options),
     )
     .option('--project <dir>', 'the project it works in')
     .option(
       '--command <words>',
-      'surface command: the program with its arguments, or one word each time it is given',
+      'surface command: the program with its arguments; repeat the option to give one word each',
       collect,
     )
-    .option('--status-file <file>', 'surface command: a file that holds idle or busy')
+    .option('--status-file <file>', 'surface command: a file that contains idle or busy')
     .option(
       '--acp <words>',
-      'the daemon keeps this agent, which speaks the Agent Client Protocol: its program with arguments',
+      'program with arguments of an agent that speaks the Agent Client Protocol; the daemon runs it',
       collect,
     )
-    .option('--headless', 'the daemon keeps a session of the client by itself, without a window')
-    .option('--no-headless', 'a person starts it in a window again')
+    .option('--headless', 'the daemon runs a session of the client without a window')
+    .option('--no-headless', 'the client is started in a window again')
     .addOption(
       new Option(
         '--permissions <answer>',
-        'what an agent without a window is answered when it asks leave',
+        'the answer to permission requests of an agent without a window',
       ).choices(Permissions.options),
     )
-    .option('--pane <target>', 'surface tmux: the pane its client runs in, as tmux names it')
+    .option('--pane <target>', 'surface tmux: the pane of the client, as tmux names it')
     .addOption(
       new Option(
         '--tmux-client <client>',
-        'surface tmux: what runs there, where its program does not tell',
+        'surface tmux: the client in the pane, if its program name does not tell',
       ).choices(TmuxSettings.shape.client.unwrap().options),
     )
-    .option('--tmux-socket <file>', 'surface tmux: the socket of the server, where it is not the usual one')
+    .option('--tmux-socket <file>', 'surface tmux: the socket of the server, if it is not the default one')
     .addHelpText(
       'after',
       examples([
@@ -60,39 +66,45 @@ export function registerPersona(program: Command, cli: Cli): void {
           `turnbell persona add eve --surface opencode --acp 'opencode acp' --project ~/code/shop`,
           'an agent without a window',
         ],
-        ['turnbell persona add fay --surface codex --headless', 'the same, of a client that turnbell knows'],
-        ['turnbell persona add kim --surface tmux --pane work:0.1', 'a client that runs in a tmux pane'],
+        ['turnbell persona add fay --surface codex --headless', 'a Codex session without a window'],
+        ['turnbell persona add kim --surface tmux --pane work:0.1', 'a client in a tmux pane'],
       ]),
     )
   add.action((name: string, options: AddOptions) => addPersona(invocationOf(cli, add), name, options))
+}
 
+function registerList(persona: Command, cli: Cli): void {
   const list = persona
     .command('list')
-    .description('who exists, what waits for them, who is there')
-    .addHelpText('after', examples([['turnbell persona list', 'asks the hub']]))
+    .description('list personas with their pending signals and connections')
+    .addHelpText('after', examples([['turnbell persona list', 'as the hub knows them']]))
   list.action(() => listPersonas(invocationOf(cli, list)))
+}
 
+function registerWrap(persona: Command, cli: Cli): void {
   const wrap = persona
     .command('wrap')
-    .description('let a persona rest: stops its daemon; what waits is kept')
+    .description('retire a persona: stops its daemon and refuses new signals; pending signals are kept')
     .argument('<name>', 'its name', parseIdentity)
     .addHelpText(
       'after',
-      examples([['turnbell persona wrap ada', 'until `persona add ada` brings her back']]),
+      examples([['turnbell persona wrap ada', 'retires ada until `turnbell persona add ada`']]),
     )
   wrap.action((name: string) => endPersona(invocationOf(cli, wrap), name, 'wrap'))
+}
 
+function registerRemove(persona: Command, cli: Cli): void {
   const remove = persona
     .command('remove')
-    .description('take a persona away: stops its daemon, forgets its settings')
+    .description('remove a persona: stops its daemon and deletes its settings')
     .argument('[name]', 'its name', parseIdentity)
     .option('--project <dir>', 'every persona of this project instead')
-    .option('--force', 'also where signals wait for it, or a client acts for it')
+    .option('--force', 'remove it although signals are pending for it or a client acts for it')
     .addHelpText(
       'after',
       examples([
-        ['turnbell persona remove ada', 'what waited for her is kept at the hub'],
-        ['turnbell persona remove --project ~/code/shop', 'the project is over'],
+        ['turnbell persona remove ada', 'her pending signals are kept at the hub'],
+        ['turnbell persona remove --project ~/code/shop', 'all personas of a project'],
       ]),
     )
   remove.action((name: string | undefined, options: { project?: string; force?: boolean }) => {
@@ -101,8 +113,8 @@ export function registerPersona(program: Command, cli: Cli): void {
     if (name !== undefined && project === undefined) return endPersona(invocation, name, 'remove', force)
     if (name === undefined && project !== undefined) return endProject(invocation, project, force)
     throw new TurnbellError('usage_invalid', {
-      detail: 'Say either which persona or which project.',
-      hint: '`turnbell persona remove NAME` or `turnbell persona remove --project DIR`.',
+      detail: 'Exactly one of a persona and --project is required.',
+      hint: 'Use `turnbell persona remove NAME` or `turnbell persona remove --project DIR`.',
     })
   })
 }

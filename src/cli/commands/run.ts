@@ -1,6 +1,6 @@
 /**
- * `turnbell run`: the persona's client, wired to it for this one run. Everything is handed over as
- * arguments and environment; the client's own settings stay as they are.
+ * `turnbell run`: starts the persona's client, wired to it for this run by arguments and environment. The client's own
+ * settings stay unchanged.
  */
 import { spawn } from 'node:child_process'
 import fs from 'node:fs'
@@ -8,28 +8,28 @@ import os from 'node:os'
 import path from 'node:path'
 import type { Command } from 'commander'
 import * as z from 'zod'
-import { TurnbellError } from '../../contracts/errors.ts'
+import { TurnbellError } from '../../contracts/errors/errors.ts'
 import { ClientKind } from '../../contracts/ids.ts'
-import { jsonAs } from '../../contracts/json.ts'
-import { LIMITS } from '../../contracts/limits.ts'
+import { parseJsonAs } from '../../contracts/validation/json.ts'
+import { LIMITS } from '../../contracts/limits/limits.ts'
 import { Persona } from '../../contracts/registry.ts'
 import { pause } from '../../ports/pause.ts'
-import { outputBeside, startInBackground } from '../../system/background.ts'
-import { clientProgram, withoutOuterSession } from '../../system/clients.ts'
-import { codexPlace } from '../../system/codex-place.ts'
-import { prepareHome, workerLog } from '../../system/home.ts'
-import { joined } from '../../system/joined.ts'
-import { notedProcess } from '../../system/lasting-process.ts'
-import { listens } from '../../system/local-socket.ts'
+import { outputFileOf, startInBackground } from '../../system/process/background.ts'
+import { clientProgram, withoutOuterSession } from '../../system/clients/client-discovery.ts'
+import { codexRunFiles } from '../../system/clients/codex-run-files.ts'
+import { prepareHome, workerLog } from '../../system/config/home.ts'
+import { attachedUsers } from '../../system/clients/attached-users.ts'
+import { identifiedProcess } from '../../system/process/detached-process.ts'
+import { listens } from '../../system/ipc/unix-socket.ts'
 import {
-  opencodePlace,
+  opencodeRunFiles,
   serverAuthorization,
   serverUrl,
   type ServerAddress,
-} from '../../system/opencode-place.ts'
-import { shellWord } from '../../system/shell-word.ts'
-import { serverWish } from '../../system/server-wish.ts'
-import { workingDirectory } from '../../system/shim-place.ts'
+} from '../../system/clients/opencode-run-files.ts'
+import { shellWord } from '../../system/process/shell-word.ts'
+import { serverRequest } from '../../system/clients/server-request.ts'
+import { workingDirectory } from '../../system/clients/shim-environment.ts'
 import {
   claudeArguments,
   codexArguments,
@@ -40,24 +40,24 @@ import {
 import { type Cli, invocationOf, type Invocation, parseIdentity } from '../cli.ts'
 import { examples } from '../render.ts'
 import { runNotes } from '../run-notes.ts'
-import { startHubBeside } from '../start-hub.ts'
+import { startHubBeside } from '../hub/start.ts'
 import { daemonPid } from '../stop-daemon.ts'
 
-const USUAL: ClientKind = 'claude-code'
+const DEFAULT_CLIENT: ClientKind = 'claude-code'
 
 export function registerRun(program: Command, cli: Cli): void {
   const command = program
     .command('run')
     .description(
-      "start the persona's Claude Code, Codex or opencode, wired to it; its own settings stay untouched",
+      "start the persona's Claude Code, Codex or opencode, wired to it; the client's settings stay unchanged",
     )
-    .requiredOption('--persona <name>', 'who the session acts for', parseIdentity)
-    .argument('[args...]', "behind --: the client's own arguments")
+    .requiredOption('--persona <name>', 'the persona that the session acts for', parseIdentity)
+    .argument('[args...]', "after --: the client's own arguments")
     .addHelpText(
       'after',
       examples([
-        ['turnbell run --persona ada', 'a session that is rung once per turn when signals wait'],
-        ['turnbell run --persona ada -- --continue', 'what stands behind -- goes to the client'],
+        ['turnbell run --persona ada', 'a session that gets doorbells'],
+        ['turnbell run --persona ada -- --continue', 'arguments after -- are passed to the client'],
       ]),
     )
   command.action(async (args: string[], { persona }: { persona: string }) => {
@@ -93,27 +93,27 @@ export function registerRun(program: Command, cli: Cli): void {
 }
 
 function startedSurface(invocation: Invocation, persona: string): ClientKind {
-  const { surface = USUAL, acp, headless } = invocation.config().personas[persona] ?? {}
-  // The session of a Claude Code without a window cannot be joined: this would be a second agent of the persona.
+  const { surface = DEFAULT_CLIENT, acp, headless } = invocation.config().personas[persona] ?? {}
+  // A headless session of Claude Code cannot be joined, so this would start a second agent of the persona.
   if (acp !== undefined || (surface === 'claude-code' && headless === true)) {
-    const how = acp === undefined ? '' : ', by the Agent Client Protocol'
+    const how = acp === undefined ? '' : ' over the Agent Client Protocol'
     throw new TurnbellError('usage_invalid', {
-      detail: `The agent of ${persona} has no window: its daemon keeps it${how}.`,
+      detail: `${persona} is headless: its daemon runs its agent${how}.`,
       hint: `Start its daemon: \`turnbell up\` (all of them) or \`turnbell daemon --persona ${persona}\`.`,
     })
   }
   const client = ClientKind.safeParse(surface)
   if (client.success) return client.data
   throw new TurnbellError('usage_invalid', {
-    detail: `${persona} is reached at ${surface}, which \`turnbell run\` does not start.`,
-    hint: `Start it as usual, or \`turnbell persona add ${persona} --surface ${USUAL}\`.`,
+    detail: `The surface of ${persona} (${surface}) has no client that \`turnbell run\` can start.`,
+    hint: `Start its agent by hand, or change the surface with \`turnbell persona add ${persona} --surface ${DEFAULT_CLIENT}\`.`,
   })
 }
 
 async function ensureHub(invocation: Invocation): Promise<void> {
   if (await invocation.hub().ready()) return
   startHubBeside(invocation)
-  await becomes(invocation, 'the hub is ready', [invocation.home.hub_log], () => invocation.hub().ready())
+  await waitUntil(invocation, 'the hub is ready', [invocation.home.hub_log], () => invocation.hub().ready())
 }
 
 async function requireActive(invocation: Invocation, persona: string, surface: ClientKind): Promise<void> {
@@ -131,16 +131,16 @@ async function requireActive(invocation: Invocation, persona: string, surface: C
   if (known === null && invocation.config().personas[persona] === undefined) {
     throw new TurnbellError('target_unknown', {
       detail: unknown,
-      hint: `\`turnbell persona list\` names those there are; \`turnbell persona add ${persona} --surface ${surface}\` makes it.`,
+      hint: `Add it with \`turnbell persona add ${persona} --surface ${surface}\`, or choose one of \`turnbell persona list\`.`,
     })
   }
   if (known === null) {
     await invocation.hub().call('personas', 'add', { identity: persona, surface })
-    invocation.out.note(`${persona} is new; the hub knows it now.`)
+    invocation.out.note(`${persona} is new and was added at the hub.`)
   } else if (known.state !== 'active') {
     throw new TurnbellError('persona_wrapped', {
       detail: `${persona} is ${known.state}.`,
-      hint: `Bring it back with \`turnbell persona add ${persona} --surface ${surface}\`.`,
+      hint: `Reactivate it with \`turnbell persona add ${persona} --surface ${surface}\`.`,
     })
   }
 }
@@ -154,15 +154,13 @@ async function ensureDaemon(invocation: Invocation, persona: string, surface: Cl
       .then(() => true, isUnreachable)
   if (await answers()) return
   const log = invocation.paths(persona).log
-  out.note(
-    `No daemon runs for ${persona}; starting one in the background, where it stays until \`turnbell down\`.`,
-  )
+  out.note(`No daemon runs for ${persona}; starting one in the background. It runs until \`turnbell down\`.`)
   const args = ['daemon', '--home', home.root, '--persona', persona, '--surface', surface]
   startInBackground(cli.program, args, log, cli.env)
-  await becomes(invocation, `the daemon of ${persona} is ready`, [log], answers)
+  await waitUntil(invocation, `the daemon of ${persona} is ready`, [log], answers)
 }
 
-/** Codex is joined at an app-server of the persona's own, which its shim starts when it is asked for. */
+/** Returns the arguments of a Codex that joins the persona's own app-server. The shim starts the server on request. */
 async function joinCodex(
   invocation: Invocation,
   persona: string,
@@ -170,81 +168,81 @@ async function joinCodex(
 ): Promise<string[]> {
   const { cli } = invocation
   const { codex_socket, log, run_dir } = invocation.paths(persona)
-  serverWish(run_dir, 'codex').ask()
+  serverRequest(run_dir, 'codex').submit()
   const worker = workerLog(invocation.home, persona, 'codex')
-  await becomes(invocation, `the app-server of ${persona} listens`, [worker, log], () =>
+  await waitUntil(invocation, `the app-server of ${persona} listens`, [worker, log], () =>
     listens(codex_socket),
   )
-  // An agent without a window is joined in its own thread, where it works.
+  // The client joins a headless agent in its own thread and directory.
   const directory = headlessDirectory(invocation, persona)
-  const kept = directory === null ? null : codexPlace(run_dir).joinableThread()
+  const kept = directory === null ? null : codexRunFiles(run_dir).joinableThread()
   return codexArguments(codex_socket, directory ?? cli.cwd, args, kept)
 }
 
-/** Where an agent without a window works; null for the others. */
+/** Returns the directory of a headless agent; null for other personas. */
 function headlessDirectory({ home, config }: Invocation, identity: string): string | null {
   const settings = config().personas[identity]
   return settings?.headless === true ? workingDirectory({ home, identity, settings }) : null
 }
 
 /**
- * opencode is joined at the server that the persona's daemon keeps. The client itself would make a session
- * only with its first prompt, and could not be rung before.
+ * Returns the arguments of an opencode that joins the server of the persona's daemon. Creates the session, because the
+ * client would create one only with its first prompt and could not be rung before.
  */
 async function joinOpencode(invocation: Invocation, persona: string, args: readonly string[]) {
   const { cli } = invocation
   const { run_dir, log } = invocation.paths(persona)
-  const place = opencodePlace(run_dir)
-  serverWish(run_dir, 'opencode').ask()
+  const place = opencodeRunFiles(run_dir)
+  serverRequest(run_dir, 'opencode').submit()
   const worker = workerLog(invocation.home, persona, 'opencode')
-  await becomes(invocation, `the opencode server of ${persona} answers`, [worker, log], async () => {
+  await waitUntil(invocation, `the opencode server of ${persona} answers`, [worker, log], async () => {
     const server = place.server()
     return server?.attached === true && listens({ host: '127.0.0.1', port: server.port })
   })
   const server = place.server() as ServerAddress
-  // An agent without a window is joined in its own session, where it works.
+  // The client joins a headless agent in its own session and directory.
   const headless = headlessDirectory(invocation, persona)
-  const kept = headless === null ? null : place.windowless()
+  const kept = headless === null ? null : place.headlessSession()
   const { directory, session_id } = opencodeTarget(args, { cwd: cli.cwd, headless, kept })
   const session = session_id === undefined ? await newSession(server, directory) : session_id
-  // The shim follows this; the server tells of a new session only those that have listened for a while.
+  // The shim reads this, because the server reports a new session only to clients that subscribed earlier.
   const bound = session ?? namedSession(args)
-  if (bound !== null) place.keepBound({ session_id: bound, directory })
+  if (bound !== null) place.storeBound({ session_id: bound, directory })
   return {
     words: opencodeArguments(serverUrl(server), { directory, args, session }),
-    // Read by the client; among the arguments everybody on this machine could read it.
+    // In the environment, because every user of this machine could read it among the arguments.
     env: { OPENCODE_SERVER_PASSWORD: server.password },
   }
 }
 
-/** While a person is there, what the agent asks is theirs to answer. */
+/** Registers this process as an attached person during `stay`. Meanwhile the person answers the agent's questions. */
 async function whileJoined<T>(
   invocation: Invocation,
   persona: string,
   surface: ClientKind,
   stay: () => Promise<T>,
 ): Promise<T> {
-  const persons = joined(invocation.paths(persona).run_dir, surface)
-  persons.join(process.pid)
+  const users = attachedUsers(invocation.paths(persona).run_dir, surface)
+  users.attach(process.pid)
   return stay().finally(async () => {
-    persons.leave(process.pid)
-    if (!persons.isJoined()) await endAbandonedServer(invocation, persona, surface)
+    users.detach(process.pid)
+    if (!users.isAttached()) await stopOrphanedServer(invocation, persona, surface)
   })
 }
 
-/** A daemon that was stopped left its server to the clients; the last of them ends it. */
-async function endAbandonedServer(
+/** Stops a server whose daemon was stopped. The last client to leave does so. */
+async function stopOrphanedServer(
   invocation: Invocation,
   persona: string,
   surface: ClientKind,
 ): Promise<void> {
   const runs = await daemonPid(invocation, persona).then(
     (pid) => pid !== null,
-    // It is there, and cannot be asked.
+    // The daemon runs but did not answer.
     () => true,
   )
   if (runs) return
-  notedProcess(path.join(invocation.paths(persona).run_dir, `${surface}.pid`)).stop()
+  identifiedProcess(path.join(invocation.paths(persona).run_dir, `${surface}.pid`)).stop()
 }
 
 function isUnreachable(error: unknown): false {
@@ -254,36 +252,36 @@ function isUnreachable(error: unknown): false {
 
 const POLL_MS = 50
 
-/** Waits for a process that works in the background, and says so where it takes long. */
-async function becomes(
+/** Polls until `holds` returns true, and prints a note if that takes long. Throws `timed_out` with the logs to read. */
+async function waitUntil(
   { cli, out }: Invocation,
   what: string,
   logs: readonly string[],
   holds: () => Promise<boolean>,
 ): Promise<void> {
   const began = cli.clock.monotonic()
-  let told = false
+  let noted = false
   while (!(await holds())) {
     const waited_ms = cli.clock.monotonic() - began
     if (waited_ms > LIMITS.process_start_ms) {
-      const written = logs.flatMap((log) => [log, outputBeside(log)]).filter((file) => fs.existsSync(file))
+      const written = logs.flatMap((log) => [log, outputFileOf(log)]).filter((file) => fs.existsSync(file))
       throw new TurnbellError('timed_out', {
-        detail: `Not within ${LIMITS.process_start_ms / 1000} s: ${what}.`,
+        detail: `Not reached within ${LIMITS.process_start_ms / 1000} s: ${what}.`,
         hint:
           written.length === 0
-            ? `It has written no log yet; try again, or look with \`turnbell doctor\`.`
-            : `Why, it says at the end of ${written.map(shellWord).join(' or of ')}.`,
+            ? `Try again, or run \`turnbell doctor\`; there is no log yet.`
+            : `Read the end of ${written.map(shellWord).join(' or of ')}.`,
       })
     }
-    if (!told && waited_ms > LIMITS.process_start_told_ms) {
-      out.note(`Waiting until ${what}; ${logs[0]} tells what it does.`)
-      told = true
+    if (!noted && waited_ms > LIMITS.process_start_notice_ms) {
+      out.note(`Waiting until ${what}; see ${logs[0]}.`)
+      noted = true
     }
     await pause(cli.clock, POLL_MS)
   }
 }
 
-/** Resolves with the client's exit code; 128 and the number for one that an os signal ended. */
+/** Resolves with the client's exit code, or with 128 plus the number of the os signal that ended it. */
 function runClient(
   { cli, home }: Invocation,
   client: string,
@@ -301,7 +299,7 @@ function runClient(
       ...env,
     },
   })
-  // Ctrl-C in the terminal reaches the client itself; what ends only us is passed on.
+  // The terminal sends Ctrl-C to the client itself. Signals to this process are forwarded.
   const ignore = () => {}
   const pass = (os_signal: NodeJS.Signals) => void child.kill(os_signal)
   process.on('SIGINT', ignore)
@@ -333,8 +331,8 @@ async function newSession(server: ServerAddress, directory: string): Promise<str
   const route = `${serverUrl(server)}/session?directory=${encodeURIComponent(directory)}`
   const refused = (detail: string, cause?: unknown) =>
     new TurnbellError('timed_out', {
-      detail: `The opencode server began no session: ${detail}`,
-      hint: 'Try again; the log of its worker, in `logs/`, says more.',
+      detail: `The opencode server did not create a session: ${detail}.`,
+      hint: 'Try again, or read the log of its worker in `logs/`.',
       cause,
     })
   const response = await fetch(route, {
@@ -345,7 +343,7 @@ async function newSession(server: ServerAddress, directory: string): Promise<str
   }).catch((cause: unknown) => {
     throw refused('it did not answer', cause)
   })
-  const session = response.ok ? jsonAs(NewSession, await response.text()) : null
-  if (session === null) throw refused(`${response.status}`)
+  const session = response.ok ? parseJsonAs(NewSession, await response.text()) : null
+  if (session === null) throw refused(`HTTP ${response.status}`)
   return session.id
 }

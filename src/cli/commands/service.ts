@@ -1,6 +1,6 @@
-/** `turnbell service install|uninstall|status|logs`: hub and daemons as services of this user. */
+/** `turnbell service install|uninstall|status|logs`: runs hub and daemons as services of this user. */
 import type { Command } from 'commander'
-import { TurnbellError } from '../../contracts/errors.ts'
+import { TurnbellError } from '../../contracts/errors/errors.ts'
 import { type Cli, type Invocation, invocationOf, parseIdentity, parseWhole } from '../cli.ts'
 import { examples, facts } from '../render.ts'
 import { describeLine, parseLine, tail } from '../service/logs.ts'
@@ -27,23 +27,23 @@ const LINES_DEFAULT = 50
 export function registerService(program: Command, cli: Cli): void {
   const group = program
     .command('service')
-    .description('hub and daemons as services of this user: systemd, launchd, Windows tasks')
+    .description('run hub and daemons as services of this user: systemd, launchd, Windows tasks')
   const verb = (name: string, description: string, lines: [string, string][]) =>
     group
       .command(name)
       .description(description)
-      .option('--hub', 'the hub')
-      .option('--persona <name>', "this persona's daemon", parseIdentity)
+      .option('--hub', 'the service of the hub')
+      .option('--persona <name>', "the service of this persona's daemon", parseIdentity)
       .addHelpText('after', examples(lines))
 
-  const installing = verb('install', 'start it now and at every login; again after a crash', [
-    ['turnbell service install --hub', 'once for this user'],
-    ['turnbell service install --persona ada', 'once for each persona'],
-    ['turnbell service install --hub --print', 'only show the unit'],
+  const installing = verb('install', 'start it now, at every login, and again after a crash', [
+    ['turnbell service install --hub', 'once per user'],
+    ['turnbell service install --persona ada', 'once per persona'],
+    ['turnbell service install --hub --print', 'only print the unit'],
   ]).option('--print', 'only print the file that would be written')
   installing.action((options: Options) => installService(invocationOf(cli, installing), options))
 
-  const uninstalling = verb('uninstall', 'stop it cleanly and take it out again', [
+  const uninstalling = verb('uninstall', 'stop it cleanly and remove it', [
     ['turnbell service uninstall --persona ada', 'leaves no unit, socket or pid file'],
   ])
   uninstalling.action(async (options: Options) => {
@@ -53,11 +53,11 @@ export function registerService(program: Command, cli: Cli): void {
     await invocation.out.result(result, () => [describeUnit(result), describeProcess(result)].join('\n'))
   })
 
-  const asking = verb('status', 'what the service manager says, and whether it answers', [
+  const showing = verb('status', 'show the state at the service manager, and the process', [
     ['turnbell service status --hub', ''],
   ])
-  asking.action(async (options: Options) => {
-    const invocation = invocationOf(cli, asking)
+  showing.action(async (options: Options) => {
+    const invocation = invocationOf(cli, showing)
     const manager = managerOf(invocation)
     const state = await stateOf(invocation, manager, manager.unit(serviceOf(options)))
     await invocation.out.result(state, () =>
@@ -73,16 +73,16 @@ export function registerService(program: Command, cli: Cli): void {
     )
   })
 
-  const reading = verb('logs', 'the end of its log', [
+  const reading = verb('logs', 'print the end of its log', [
     ['turnbell service logs --persona ada --lines 200', ''],
-  ]).option('--lines <n>', `how many (${LINES_DEFAULT})`, parseWhole(1, 10_000), LINES_DEFAULT)
+  ]).option('--lines <n>', `number of lines (${LINES_DEFAULT})`, parseWhole(1, 10_000), LINES_DEFAULT)
   reading.action(async (options: Options) => {
     const invocation = invocationOf(cli, reading)
     const service = serviceOf(options)
     const log = service.kind === 'hub' ? invocation.home.hub_log : invocation.paths(service.identity).log
     const lines = tail(log, options.lines ?? LINES_DEFAULT)
     await invocation.out.result({ log, lines: lines.map(parseLine) }, () =>
-      lines.length === 0 ? `Nothing is logged in ${log}.` : lines.map(describeLine).join('\n'),
+      lines.length === 0 ? `${log} is empty.` : lines.map(describeLine).join('\n'),
     )
   })
 }
@@ -99,13 +99,13 @@ async function installService(invocation: Invocation, options: Options): Promise
   }
   if (service.kind === 'persona' && invocation.config().personas[service.identity] === undefined) {
     out.note(
-      `${service.identity} is not configured on this machine yet; until \`turnbell persona add ${service.identity}\` its daemon only says so and stops.`,
+      `${service.identity} is not configured on this machine, so its daemon will stop at once. Add it with \`turnbell persona add ${service.identity}\`.`,
     )
   }
   const running = manager.isEnabled(unit) ? null : await runningPid(invocation, service)
   if (running !== null && !(await runs(manager, unit, running))) {
     out.note(
-      `It runs already, as process ${running} of somebody else. Stop that one and install again; until then the service gives way to it.`,
+      `Process ${running} already runs it and was started elsewhere. Stop that process and install again; until then the service does not run.`,
     )
   }
   await install(invocation, manager, unit)
@@ -114,7 +114,7 @@ async function installService(invocation: Invocation, options: Options): Promise
     [
       `${unit.name} is installed and started (${unit.file}).`,
       ...(manager.name === 'systemd'
-        ? ['To have it run while you are not logged in: loginctl enable-linger']
+        ? ['To keep it running while you are not logged in: loginctl enable-linger']
         : []),
     ].join('\n'),
   )
@@ -122,13 +122,13 @@ async function installService(invocation: Invocation, options: Options): Promise
 
 function describeUnit({ unit, was_installed, stopped_pid }: Uninstalled): string {
   if (was_installed) return `${unit} is uninstalled.`
-  const was = stopped_pid === null ? 'was not installed' : 'was not enabled, but ran'
-  return `${unit} ${was}; nothing of it is left.`
+  const before = stopped_pid === null ? 'was not installed' : 'was not enabled, but was running'
+  return `${unit} ${before}; all of its files are removed.`
 }
 
 function describeProcess({ stopped_pid, left_running_pid }: Uninstalled): string {
   if (left_running_pid !== null) {
-    return `Process ${left_running_pid}, which somebody else started, goes on running.`
+    return `Process ${left_running_pid} was started elsewhere and keeps running.`
   }
   return stopped_pid === null ? 'It was not running.' : `Process ${stopped_pid} has stopped.`
 }
@@ -137,7 +137,7 @@ function serviceOf({ hub = false, persona }: Options): Service {
   if (hub && persona === undefined) return { kind: 'hub' }
   if (!hub && persona !== undefined) return { kind: 'persona', identity: persona }
   throw new TurnbellError('usage_invalid', {
-    detail: 'Say which service: either --hub or --persona NAME.',
-    hint: 'The hub and every persona are services of their own.',
+    detail: 'Exactly one of --hub and --persona is required.',
+    hint: 'Use --hub or --persona NAME; the hub and each persona have a service of their own.',
   })
 }

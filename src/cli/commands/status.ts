@@ -1,45 +1,48 @@
-/** `turnbell status`: status of the daemons of this home, and the hub's counts of pending and expired signals. */
+/** `turnbell status`: the daemons of this home, and the hub's counts of pending and expired signals. */
 import type { Command } from 'commander'
 import * as z from 'zod'
-import { LIMITS } from '../../contracts/limits.ts'
+import { LIMITS } from '../../contracts/limits/limits.ts'
 import type { PersonaStatus } from '../../contracts/persona-status.ts'
-import { toProblem, TurnbellError } from '../../contracts/errors.ts'
-import { findHub, runningHub } from '../../system/hub-address.ts'
+import { toProblem, TurnbellError } from '../../contracts/errors/errors.ts'
+import { findHub, runningHub } from '../../system/config/hub-discovery.ts'
+import { isStopped } from '../../system/process/process-info.ts'
 import { type Cli, type Invocation, invocationOf, parseIdentity } from '../cli.ts'
 import { unlessUnknown } from '../personas/known.ts'
 import { personasOfHome } from '../personas/of-home.ts'
+import { presenceLines } from '../presence-lines.ts'
 import { count, describeStatus, duration, examples, STATUS_HEAD, statusRow, table } from '../render.ts'
 
 export function registerStatus(program: Command, cli: Cli): void {
   const command = program
     .command('status')
-    .description('what the daemons say of themselves')
-    .option('--persona <name>', 'only this one', parseIdentity)
+    .description('show the status of the hub and daemons of this home')
+    .option('--persona <name>', 'only this persona, in detail', parseIdentity)
     .addHelpText(
       'after',
       examples([
-        ['turnbell status', 'every persona of this home'],
-        ['turnbell status --persona ada --json', 'one, for programs'],
+        ['turnbell status', 'all personas of this home'],
+        ['turnbell status --persona ada --json', 'one persona, for programs'],
       ]),
     )
   command.action(async ({ persona }: { persona?: string }) => {
     const invocation = invocationOf(cli, command)
     const counting = countsAtHub(invocation)
+    warnOfSilence(invocation)
     if (persona !== undefined) return printOne(invocation, persona, counting)
     const personas = await statusOfAll(invocation, counting)
     await invocation.out.result(personas, () => describeAll(invocation, personas))
   })
 }
 
-/** The daemon's own status. Without a daemon the error says what waits at the hub. */
+/** Prints the daemon's own status. If no daemon runs, the error contains the number of pending signals at the hub. */
 async function printOne(
   invocation: Invocation,
   identity: string,
   counting: Promise<ReadonlyMap<string, HubCounts>>,
 ): Promise<void> {
   const { out, cli, control } = invocation
-  const asked = control(identity).status().catch(unlessUnknown(invocation, identity))
-  const status = await asked.catch(async (error: unknown) => {
+  const request = control(identity).status().catch(unlessUnknown(invocation, identity))
+  const status = await request.catch(async (error: unknown) => {
     const waiting = (await counting).get(identity)?.pending_count ?? 0
     if (!(error instanceof TurnbellError) || error.code !== 'daemon_unreachable' || waiting === 0) throw error
     const { detail, hint } = toProblem(error, cli.ids.next())
@@ -50,11 +53,12 @@ async function printOne(
     })
   })
   const known = await knownOf(invocation, identity, counting)
-  const found = withHubCount({ ...known, running: true, status })
+  const counted = withHubCount({ ...known, running: true, status })
+  const now_ms = cli.clock.now()
   await out.result(status, () =>
     [
       hubLine(invocation),
-      describeStatus(found, known.project, cli.clock.now()),
+      describeStatus(counted, known.project, now_ms, presenceLines(status.surface.presence, now_ms)),
       ...expiredLines([known]),
     ].join('\n'),
   )
@@ -79,15 +83,16 @@ async function countsAtHub(invocation: Invocation): Promise<ReadonlyMap<string, 
   }
 }
 
-/** Side by side: one daemon that does not answer must not make the others wait. */
+/** Requests all statuses in parallel, so that a daemon that does not answer delays no other. */
 export function statusOfAll(
   invocation: Invocation,
   counting: Promise<ReadonlyMap<string, HubCounts>> = Promise.resolve(new Map()),
+  timeout_ms: number = LIMITS.control_answer_ms,
 ): Promise<PersonaStatus[]> {
   return Promise.all(
     personasOfHome(invocation).map(async (identity): Promise<PersonaStatus> => {
       try {
-        const status = await invocation.control(identity).status()
+        const status = await invocation.control(identity).status(timeout_ms)
         return { ...(await knownOf(invocation, identity, counting)), running: true, status }
       } catch (error) {
         if (!(error instanceof TurnbellError)) throw error
@@ -98,7 +103,7 @@ export function statusOfAll(
   )
 }
 
-/** What is known of a persona without its daemon. */
+/** Returns the fields of a persona that need no daemon. */
 async function knownOf(
   invocation: Invocation,
   identity: string,
@@ -122,44 +127,53 @@ const withHubCount = ({ status, pending_count }: Extract<PersonaStatus, { runnin
 const projectOf = (invocation: Invocation, identity: string) =>
   invocation.config().personas[identity]?.project ?? null
 
-/** The hub that commands of this home would call. */
+const SUSPENDED = 'it is stopped (SIGSTOP) and does not answer'
+
+/** Prints a note, also with --json, where the hub's counts are missing. */
+function warnOfSilence({ home, out }: Invocation): void {
+  const hub = runningHub(home)
+  if (hub === null || !isStopped(hub.pid)) return
+  out.note(`hub process ${hub.pid}: ${SUSPENDED}. Resume it: kill -CONT ${hub.pid}`)
+}
+
+/** Describes the hub that commands of this home call. */
 function hubLine(invocation: Invocation): string {
   const { home, cli } = invocation
   const hub = runningHub(home)
   if (hub !== null) {
     const up_s = (cli.clock.now() - Date.parse(hub.started_at)) / 1000
-    return `hub ${hub.url}, process ${hub.pid}, up ${duration(up_s)}`
+    return `hub ${hub.url}, process ${hub.pid}, up ${duration(up_s)}${isStopped(hub.pid) ? `; ${SUSPENDED}` : ''}`
   }
   const url = findHub(home, invocation.config())
-  return url === null ? 'hub not running; start it: turnbell up' : `hub ${url}, not of this home`
+  return url === null ? 'hub not running; start it: turnbell up' : `hub ${url}, of another home`
 }
 
-function expiredLines(found: readonly Pick<PersonaStatus, 'identity' | 'expired_count'>[]): string[] {
-  return found.flatMap(({ identity, expired_count }) =>
+function expiredLines(personas: readonly Pick<PersonaStatus, 'identity' | 'expired_count'>[]): string[] {
+  return personas.flatMap(({ identity, expired_count }) =>
     expired_count === null || expired_count === 0
       ? []
       : [
-          `${count(expired_count, 'signal')} to ${identity} expired; \`turnbell log --persona ${identity}\` names them`,
+          `${count(expired_count, 'signal')} to ${identity} expired; \`turnbell log --persona ${identity}\` lists them`,
         ],
   )
 }
 
-function describeAll(invocation: Invocation, found: readonly PersonaStatus[]): string {
+function describeAll(invocation: Invocation, personas: readonly PersonaStatus[]): string {
   const { colors, clock } = invocation.cli
-  if (found.length === 0) {
-    const none = 'No personas yet. Make one: turnbell persona add NAME --surface claude-code'
+  if (personas.length === 0) {
+    const none = 'No personas yet. Add one: turnbell persona add NAME --surface claude-code'
     return [hubLine(invocation), none].join('\n')
   }
-  const rows = found.map((one) =>
-    one.running
-      ? statusRow(withHubCount(one), one.project, clock.now())
+  const rows = personas.map((persona) =>
+    persona.running
+      ? statusRow(withHubCount(persona), persona.project, clock.now())
       : [
-          one.identity,
-          one.problem.code === 'daemon_unreachable' ? 'not running' : one.problem.code,
+          persona.identity,
+          persona.problem.code === 'daemon_unreachable' ? 'not running' : persona.problem.code,
           '',
-          String(one.pending_count ?? ''),
+          String(persona.pending_count ?? ''),
         ],
   )
   const [head = '', ...lines] = table(STATUS_HEAD, rows).split('\n')
-  return [hubLine(invocation), colors.dim(head), ...lines, ...expiredLines(found)].join('\n')
+  return [hubLine(invocation), colors.dim(head), ...lines, ...expiredLines(personas)].join('\n')
 }

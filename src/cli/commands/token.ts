@@ -2,15 +2,15 @@
 import { type Command, InvalidArgumentError, Option } from 'commander'
 import type { z } from 'zod'
 import { PersonaName, RegistrationKind, SessionId } from '../../contracts/ids.ts'
-import { LIMITS } from '../../contracts/limits.ts'
+import { LIMITS } from '../../contracts/limits/limits.ts'
 import type { TokenPayload } from '../../contracts/token.ts'
-import { describeIssues, TurnbellError } from '../../contracts/errors.ts'
+import { describeIssues, TurnbellError } from '../../contracts/errors/errors.ts'
 import { FACADES } from '../../facades/all.ts'
 import { signToken } from '../../kernel/sign-token.ts'
-import { prepareHome } from '../../system/home.ts'
-import { ensureSecrets } from '../../system/secrets.ts'
+import { prepareHome } from '../../system/config/home.ts'
+import { ensureSecrets } from '../../system/config/secrets.ts'
 import { type Cli, invocationOf } from '../cli.ts'
-import { knownPersonas, notMade } from '../personas/known.ts'
+import { knownPersonas, unknownPersonaNote } from '../personas/known.ts'
 import { examples } from '../render.ts'
 import { parseDuration } from '../duration.ts'
 
@@ -26,23 +26,25 @@ export function registerToken(program: Command, cli: Cli): void {
   const token = program.command('token').description('tokens for programs that call the hub')
   const command = token
     .command('create')
-    .description('a signed token for one persona and one kind of caller')
-    .requiredOption('--persona <name>', 'as whom it acts', parseAs(PersonaName))
+    .description('create a signed token for one persona and one kind of caller')
+    .requiredOption('--persona <name>', 'the persona that it acts for', parseAs(PersonaName))
     .addOption(
-      new Option('--kind <kind>', 'what it may do').choices(RegistrationKind.options).makeOptionMandatory(),
+      new Option('--kind <kind>', 'the kind of caller, which decides what it may do')
+        .choices(RegistrationKind.options)
+        .makeOptionMandatory(),
     )
     .option(
       '--session <id>',
-      'the one run of the agent it is for; without it, any of the persona’s runs',
+      'only this session of the agent (any session of the persona)',
       parseAs(SessionId),
     )
-    .option('--facet <name...>', 'what is open to it, instead of what the hub offers to all')
-    .option('--ttl <duration>', 'how long it is valid: 90s, 30m, 1h, 7d', parseDuration, LIMITS.token_ttl_s)
+    .option('--facet <name...>', 'the groups of tools that it may use (those that the hub exposes)')
+    .option('--ttl <duration>', 'its validity: 90s, 30m, 1h, 7d', parseDuration, LIMITS.token_ttl_s)
     .addHelpText(
       'after',
       examples([
         ['turnbell token create --persona ada --kind agent', 'valid for an hour'],
-        ['turnbell token create --persona wall --kind observer --ttl 7d', 'for a screen on the wall'],
+        ['turnbell token create --persona wall --kind observer --ttl 7d', 'for a dashboard'],
       ]),
     )
   command.action(async ({ persona: identity, kind, session, facet, ttl }: Options) => {
@@ -50,8 +52,8 @@ export function registerToken(program: Command, cli: Cli): void {
     const { home, config, out } = invocation
     if (ttl > LIMITS.token_ttl_s_max) {
       throw new TurnbellError('usage_invalid', {
-        detail: `--ttl is ${ttl} s; a token is valid for at most ${LIMITS.token_ttl_s_max} s`,
-        hint: 'A client that stays longer renews its token at the hub.',
+        detail: `--ttl is ${ttl} s; the maximum is ${LIMITS.token_ttl_s_max} s.`,
+        hint: 'Use a shorter --ttl; a client renews its token at the hub.',
       })
     }
     prepareHome(home)
@@ -64,26 +66,26 @@ export function registerToken(program: Command, cli: Cli): void {
       ...(facet === undefined ? {} : { facets: facet }),
       exp: Math.floor(cli.clock.now() / 1000) + ttl,
     }
-    const strange = unknownFacets(facet, config().mcp.expose)
-    if (strange.length > 0)
-      out.note(`No facade of turnbell belongs to ${strange.join(', ')}: only a plugin could bring one.`)
-    // An observer needs no persona; it only says who looks.
+    const unknown = unknownFacets(facet, config().mcp.expose)
+    if (unknown.length > 0)
+      out.note(`Unknown facets: ${unknown.join(', ')}. They have no effect unless a plugin adds them.`)
+    // The persona of an observer is only a label and need not exist.
     if (kind !== 'observer' && config().personas[identity] === undefined) {
       const known = await knownPersonas(invocation)
-      if (!known.includes(identity)) out.note(notMade(identity, known))
+      if (!known.includes(identity)) out.note(unknownPersonaNote(identity, known))
     }
     const result = { token: signToken(payload, signing_key), expires_in: ttl }
     await out.result(result, () => result.token)
   })
 }
 
-/** Those that are probably misspelt. What the configuration exposes may be a plugin's. */
+/** Returns facets that are probably misspelt. Exposed facets are accepted, because a plugin may add them. */
 function unknownFacets(facets: readonly string[] = [], exposed: readonly string[]): string[] {
   const known = new Set([...FACADES.map(({ facet }) => facet), ...exposed])
   return facets.filter((facet) => !known.has(facet))
 }
 
-/** What no hub would accept is a mistake in the command line. */
+/** Turns a value that the schema refuses into a usage error. */
 function parseAs(schema: z.ZodType<string>): (text: string) => string {
   return (text) => {
     const parsed = schema.safeParse(text)

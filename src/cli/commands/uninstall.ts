@@ -1,11 +1,11 @@
-/** `turnbell uninstall`: takes back what turnbell has put outside of its home, and with --purge the home. */
+/** `turnbell uninstall`: removes everything of turnbell outside its home, and the home with --purge. */
 import type { Command } from 'commander'
-import { TurnbellError } from '../../contracts/errors.ts'
-import { EXIT } from '../../contracts/exit-codes.ts'
+import { TurnbellError } from '../../contracts/errors/errors.ts'
+import { EXIT } from '../../contracts/errors/exit-codes.ts'
 import { canAsk, confirm } from '../ask.ts'
 import { type Cli, invocationOf, type Invocation } from '../cli.ts'
 import { describeWindows, openWindows } from '../open-windows.ts'
-import { count, examples } from '../render.ts'
+import { count, examples, sentence } from '../render.ts'
 import { describeServers, serversOfWindows } from '../uninstall/client-servers.ts'
 import { uninstallHome, type UninstalledHome } from '../uninstall/uninstall-home.ts'
 import { personasOfHome } from '../personas/of-home.ts'
@@ -18,20 +18,20 @@ interface Options {
 export function registerUninstall(program: Command, cli: Cli): void {
   const command = program
     .command('uninstall')
-    .description('take back wiring, services and sockets of this home; with --purge the home, too')
-    .option('--purge', 'also remove the home, with every signal in it')
-    .option('--yes', 'do not ask')
+    .description('remove wiring, services and sockets of this home; with --purge also the home')
+    .option('--purge', 'also delete the home, with every signal in it')
+    .option('--yes', 'do not ask for confirmation')
     .addHelpText(
       'after',
       examples([
-        ['turnbell uninstall', 'then `npm uninstall --global turnbell`; the home stays'],
-        ['turnbell uninstall --purge --yes', 'nothing is left'],
+        ['turnbell uninstall', 'keeps the home; then run `npm uninstall --global turnbell`'],
+        ['turnbell uninstall --purge --yes', 'removes everything'],
       ]),
     )
   command.action(async ({ purge = false, yes = false }: Options) => {
     const invocation = invocationOf(cli, command)
     const { out } = invocation
-    if (!yes && !(await isWanted(invocation, purge))) {
+    if (!yes && !(await isConfirmed(invocation, purge))) {
       out.note('Nothing was changed.')
       return cli.exitWith(EXIT.failed)
     }
@@ -42,7 +42,7 @@ export function registerUninstall(program: Command, cli: Cli): void {
 }
 
 /** `--purge` requires a confirmation or `--yes`. */
-async function isWanted(invocation: Invocation, purge: boolean): Promise<boolean> {
+async function isConfirmed(invocation: Invocation, purge: boolean): Promise<boolean> {
   const { cli, home, out, json } = invocation
   const personas = personasOfHome(invocation)
   const windows = await openWindows(invocation, personas)
@@ -50,10 +50,10 @@ async function isWanted(invocation: Invocation, purge: boolean): Promise<boolean
   const servers = serversOfWindows(invocation, personas)
   if (servers.length > 0) out.note(describeServers(servers, purge))
   if (!json && canAsk(cli))
-    return confirm(cli, purge ? `Uninstall, and remove ${home.root} with every signal in it?` : 'Uninstall?')
+    return confirm(cli, purge ? `Uninstall, and delete ${home.root} with every signal in it?` : 'Uninstall?')
   if (!purge) return true
   throw new TurnbellError('usage_invalid', {
-    detail: `--purge removes ${home.root} for good, and nobody can be asked here.`,
+    detail: `--purge deletes ${home.root} and needs a confirmation, but stdin or stderr is not a terminal.`,
     hint: 'Add --yes.',
   })
 }
@@ -69,13 +69,13 @@ function describe({ home }: Invocation, result: UninstalledHome, purge: boolean)
     ...(sockets.length === 0 ? [] : [count(sockets.length, 'socket')]),
   ]
   return [
-    done.length === 0 ? 'Nothing was left to take back.' : `Taken back: ${done.join(', ')}.`,
-    ...failed.map(({ detail, hint }) => `Still there: ${detail}. ${hint}`),
+    done.length === 0 ? 'There was nothing to remove.' : `Removed: ${done.join(', ')}.`,
+    ...failed.map(({ detail, hint }) => `Failed: ${sentence(detail)} ${hint}`),
     purged
-      ? `${home.root} is removed.`
+      ? `${home.root} is deleted.`
       : purge
-        ? `${home.root} stays${left.length === 0 ? '' : `; not turnbell's: ${left.join(', ')}`}.`
-        : `${home.root} stays: signals, memory of the hub, configuration. --purge removes it.`,
+        ? `${home.root} stays${left.length === 0 ? '' : `, because of files that are not turnbell's: ${left.join(', ')}`}.`
+        : `${home.root} stays, with signals, the hub's memory and the configuration. --purge deletes it.`,
     ...(result.ok ? ['Then: npm uninstall --global turnbell'] : []),
   ].join('\n')
 }

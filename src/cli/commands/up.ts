@@ -1,13 +1,13 @@
-/** `turnbell up`: hub and daemons in the foreground, each its own process, with a live view. */
+/** `turnbell up`: runs hub and daemons in the foreground, each as its own process, with a live view. */
 import type { Command } from 'commander'
-import { TurnbellError } from '../../contracts/errors.ts'
-import { EXIT } from '../../contracts/exit-codes.ts'
+import { TurnbellError } from '../../contracts/errors/errors.ts'
+import { EXIT } from '../../contracts/errors/exit-codes.ts'
 import { pause } from '../../ports/pause.ts'
-import { prepareHome } from '../../system/home.ts'
-import { returnIdleMemory } from '../../system/idle-memory.ts'
+import { prepareHome } from '../../system/config/home.ts'
+import { returnIdleMemory } from '../../system/process/idle-memory.ts'
 import { type Cli, type Invocation, invocationOf } from '../cli.ts'
 import { count, examples } from '../render.ts'
-import { startFleet, type Fleet } from '../up/fleet.ts'
+import { startProcessGroup, type ProcessGroup } from '../up/process-group.ts'
 import { createLaunch } from '../up/launch.ts'
 import { changes } from '../up/lines.ts'
 import { openScreen, type Screen } from '../up/screen.ts'
@@ -15,19 +15,19 @@ import { mayStop, stopRequest, type StopRequest } from '../up/stop-request.ts'
 import { frame, type Snapshot } from '../up/view.ts'
 import { createWatch, type Watch } from '../up/watch.ts'
 
-const LOOK_MS = 500
-/** Every so many looks, personas that were added or wrapped meanwhile are taken in. */
+const REFRESH_MS = 500
+/** Number of refreshes between two looks for added or wrapped personas. */
 const FOLLOW_EVERY = 4
 
 export function registerUp(program: Command, cli: Cli): void {
   const command = program
     .command('up')
-    .description('hub and every configured daemon in the foreground, with a live view')
+    .description('run the hub and every configured daemon in the foreground, with a live view')
     .addHelpText(
       'after',
       examples([
         ['turnbell up', 'Ctrl-C stops everything it started'],
-        ['turnbell up | tee up.log', 'without a terminal: plain lines'],
+        ['turnbell up | tee up.log', 'prints plain lines without a terminal'],
       ]),
     )
   command.action(() => up(invocationOf(cli, command)))
@@ -39,43 +39,47 @@ async function up(invocation: Invocation): Promise<void> {
   prepareHome(home)
   const stop = stopRequest(cli)
   let shown = false
-  const fleet = await startFleet({
+  const group = await startProcessGroup({
     invocation,
     launch: createLaunch(cli.node, cli.program, cli.env),
     onChange: ({ name, note }) => {
-      if (!shown && note !== null) out.note(`${name}: ${note}; it is asked at ${invocation.hub().url}`)
+      if (!shown && note !== null) out.note(`${name}: ${note} (at ${invocation.hub().url})`)
     },
-    asked: stop.asked,
+    stop_requested: stop.requested,
   })
   shown = true
   let show = showFor(cli, json)
   try {
-    await Promise.race([fleet.settled(), stop.asked])
-    if (!stop.isAsked()) await sayReady(invocation, fleet, show)
+    await Promise.race([group.settled(), stop.requested])
+    if (!stop.isRequested()) await reportReady(invocation, group, show)
     returnIdleMemory()
     for (;;) {
-      await keepShowing(invocation, fleet, show, stop)
-      if (!stop.isAsked()) break
+      await keepShowing(invocation, group, show, stop)
+      if (!stop.isRequested()) break
       show.close()
-      if (await mayStop(invocation, ownDaemons(fleet), stop)) break
-      stop.goOn()
+      if (await mayStop(invocation, ownDaemons(group), stop)) break
+      stop.cancel()
       show = showFor(cli, json)
     }
   } finally {
     show.close()
-    await stopFleet(invocation, fleet, stop)
+    await stopFleet(invocation, group, stop)
   }
 }
 
-/** Names of the daemons that were started here. */
-const ownDaemons = (fleet: Fleet) =>
-  fleet.daemons().flatMap(({ name, ours, pid }) => (ours && pid !== null ? [name] : []))
+/** Returns the names of the daemons that this process started. */
+const ownDaemons = (group: ProcessGroup) =>
+  group.daemons().flatMap(({ name, ours, pid }) => (ours && pid !== null ? [name] : []))
 
 const showFor = (cli: Cli, json: boolean): Show =>
   json ? linesTo(cli, cli.stderr) : isTerminal(cli) ? liveView(cli) : linesTo(cli, cli.stdout)
 
-async function sayReady({ json, out, home, hub }: Invocation, fleet: Fleet, show: Show): Promise<void> {
-  const started = { home: home.root, hub: fleet.hub(), url: hub().url, personas: fleet.daemons() }
+async function reportReady(
+  { json, out, home, hub }: Invocation,
+  group: ProcessGroup,
+  show: Show,
+): Promise<void> {
+  const started = { home: home.root, hub: group.hub(), url: hub().url, personas: group.daemons() }
   if (json) await out.result(started, () => '')
   else show.remark(`turnbell up ready ${started.url} (${count(started.personas.length, 'daemon')})`)
 }
@@ -86,55 +90,55 @@ interface Show {
   close(): void
 }
 
-/** Ends when `up` is asked to stop, or after `turnbell down` has stopped everything. */
+/** Returns when `up` is requested to stop, or after `turnbell down` has stopped everything. */
 async function keepShowing(
   invocation: Invocation,
-  fleet: Fleet,
+  group: ProcessGroup,
   show: Show,
   stop: StopRequest,
 ): Promise<void> {
-  const watch: Watch = createWatch(invocation, fleet)
-  for (let look = 1; !stop.isAsked(); look += 1) {
-    // A hub that hangs is waited for, but not by somebody who wants to leave.
-    const seen = await Promise.race([watch.look(), stop.asked])
-    if (seen === undefined) return
-    show.snapshot(seen)
-    if (fleet.isDown()) return
-    if (look % FOLLOW_EVERY === 0) await Promise.race([followQuietly(fleet, show), stop.asked])
-    await Promise.race([stop.asked, pause(invocation.cli.clock, LOOK_MS)])
+  const watch: Watch = createWatch(invocation, group)
+  for (let round = 1; !stop.isRequested(); round += 1) {
+    // A request to stop does not wait for a hub that hangs.
+    const snapshot = await Promise.race([watch.look(), stop.requested])
+    if (snapshot === undefined) return
+    show.snapshot(snapshot)
+    if (group.isDown()) return
+    if (round % FOLLOW_EVERY === 0) await Promise.race([followQuietly(group, show), stop.requested])
+    await Promise.race([stop.requested, pause(invocation.cli.clock, REFRESH_MS)])
   }
 }
 
-/** A hub that is away, or a configuration that is being edited, must not end what runs. */
-async function followQuietly(fleet: Fleet, show: Show): Promise<void> {
+/** Ignores an unreachable hub, and reports an invalid configuration, which may be in the middle of an edit. */
+async function followQuietly(group: ProcessGroup, show: Show): Promise<void> {
   try {
-    await fleet.follow()
+    await group.follow()
   } catch (error) {
     if (!(error instanceof TurnbellError)) throw error
     if (error.code === 'config_invalid') show.remark(`configuration: ${error.detail}`)
   }
 }
 
-async function stopFleet({ cli, out }: Invocation, fleet: Fleet, stop: StopRequest): Promise<void> {
-  const was_down = fleet.isDown()
-  const ours = ownDaemons(fleet)
-  const hub = fleet.hub()
-  const left = fleet.daemons().filter((part) => !part.ours && part.pid !== null)
+async function stopFleet({ cli, out }: Invocation, group: ProcessGroup, stop: StopRequest): Promise<void> {
+  const was_down = group.isDown()
+  const ours = ownDaemons(group)
+  const hub = group.hub()
+  const others = group.daemons().filter((view) => !view.ours && view.pid !== null)
   out.note(
     was_down
-      ? 'the hub and all daemons were stopped from elsewhere; `turnbell up` starts them again'
-      : `stopping ${count(ours.length, 'daemon')}${hub.ours ? ', then the hub' : '; the hub was running before and goes on'}`,
+      ? 'the hub and all daemons were stopped elsewhere; `turnbell up` starts them again'
+      : `stopping ${count(ours.length, 'daemon')}${hub.ours ? ', then the hub' : '; the hub was started elsewhere and keeps running'}`,
   )
-  stop.onSecond(() => fleet.kill())
-  const killed = await fleet.stop()
+  stop.onSecond(() => group.kill())
+  const killed = await group.stop()
   stop.forget()
   if (was_down) return
   if (killed.length > 0) {
-    out.note(`did not stop in time and had to be killed: ${killed.join(', ')}`)
+    out.note(`killed because they did not stop in time: ${killed.join(', ')}`)
     cli.exitWith(EXIT.failed)
   } else {
-    const names = left.map(({ name }) => name).join(', ')
-    out.note(left.length === 0 ? 'all stopped' : `stopped; started elsewhere and still running: ${names}`)
+    const names = others.map(({ name }) => name).join(', ')
+    out.note(others.length === 0 ? 'all stopped' : `stopped; started elsewhere and still running: ${names}`)
   }
 }
 
@@ -162,7 +166,7 @@ function liveView(cli: Cli): Show {
       last = snapshot
       draw()
     },
-    // What a remark would say is in the frame anyway.
+    // The frame already contains the content of remarks.
     remark() {},
     close() {
       if (closed) return
@@ -175,17 +179,17 @@ function liveView(cli: Cli): Show {
 
 function linesTo(cli: Cli, stream: NodeJS.WritableStream): Show {
   let last: Snapshot | null = null
-  const say = (line: string) =>
+  let last_remark = ''
+  const print = (line: string) =>
     void stream.write(`${new Date(cli.clock.now()).toISOString().slice(11, 23)} ${line}\n`)
-  let remarked = ''
   return {
     snapshot(snapshot) {
-      for (const line of changes(last, snapshot)) say(line)
+      for (const line of changes(last, snapshot)) print(line)
       last = snapshot
     },
     remark(text) {
-      if (text !== remarked) say(text)
-      remarked = text
+      if (text !== last_remark) print(text)
+      last_remark = text
     },
     close() {},
   }

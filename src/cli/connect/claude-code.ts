@@ -1,20 +1,20 @@
 /**
- * What a plain Claude Code needs to act for a persona in one project: its local settings there enable the
- * plugin from turnbell's own folder. Nothing is downloaded, and no other project is touched.
+ * Entries for a plain Claude Code that acts for a persona in one project: the project's local settings enable the plugin
+ * from turnbell's own folder. Nothing is downloaded, and other projects are not changed.
  */
 import path from 'node:path'
 import { instructions, withTitle } from './instructions.ts'
-import type { Place } from './place.ts'
-import type { Wanted } from './wanted.ts'
-import { DRAIN_TOOL } from '../../contracts/drain.ts'
+import type { ConnectionTarget } from './connection-target.ts'
+import type { DesiredFile } from './desired-config.ts'
+import { DRAIN_TOOL } from '../../contracts/drain-calls.ts'
 
 const PLUGIN = 'turnbell'
 const toolOf = (name: string) => `mcp__plugin_turnbell_hub__${name}`
 const TOOLS = [DRAIN_TOOL, 'signals'].map(toolOf)
-/** What the instructions speak of beside signals. */
+/** Further tools that the instructions mention. */
 const MEMORY_TOOLS = ['context', 'blackboard', 'decisions'].map(toolOf)
 
-export function wantedByClaudeCode(place: Place): Wanted[] {
+export function filesForClaudeCode(place: ConnectionTarget): DesiredFile[] {
   const at = (...names: string[]) => path.join(place.project, ...names)
   const source = { source: 'directory', path: place.adapter('claude-code') }
   return [
@@ -23,13 +23,13 @@ export function wantedByClaudeCode(place: Place): Wanted[] {
       file: at('.claude', 'settings.local.json'),
       strict: 'Claude Code',
       entries: [
-        // Names of their own: settings win over the environment, and `turnbell run` must win over them.
+        // Separate names, because settings override the environment and `turnbell run` must override the settings.
         { at: ['env', 'TURNBELL_CONNECTED_PERSONA'], value: place.persona },
         { at: ['env', 'TURNBELL_CONNECTED_HOME'], value: place.home },
         { at: ['env', 'TURNBELL_NODE'], value: place.node },
         { at: ['extraKnownMarketplaces', PLUGIN], value: { source } },
         { at: ['enabledPlugins', `${PLUGIN}@${PLUGIN}`], value: true },
-        // What a doorbell asks for must not wait for a person.
+        // Without this, a drain after a doorbell would wait for the person's permission.
         ...TOOLS.map((tool) => ({ at: ['permissions', 'allow'], value: tool, in_list: true })),
       ],
     },
@@ -38,7 +38,7 @@ export function wantedByClaudeCode(place: Place): Wanted[] {
   ]
 }
 
-/** An agent of the client that knows the routine; also a way to start one: `claude --agent turnbell-aware`. */
+/** Returns an agent definition with the routine, which also works as `claude --agent turnbell-aware`. */
 function agentFile(): string {
   return [
     '---',

@@ -1,15 +1,15 @@
 /**
- * Codex runs a hook only once its person trusts it. This says so on the person's behalf, when asked to, by
- * Codex's own way: a short-lived app-server writes it into the person's configuration.
+ * Marks hooks as trusted in Codex, which runs only hooks that the person trusts. A short-lived app-server of Codex writes
+ * the trust into the user's configuration.
  */
 import { spawn } from 'node:child_process'
 import { createInterface } from 'node:readline'
 import * as z from 'zod'
-import { describeIssues, TurnbellError } from '../../contracts/errors.ts'
-import { LIMITS } from '../../contracts/limits.ts'
+import { describeIssues, TurnbellError } from '../../contracts/errors/errors.ts'
+import { LIMITS } from '../../contracts/limits/limits.ts'
 import type { Clock } from '../../ports/clock.ts'
 import { VERSION } from '../../system/version.ts'
-import { jsonAs } from '../../contracts/json.ts'
+import { parseJsonAs } from '../../contracts/validation/json.ts'
 
 const Hooks = z.object({
   data: z.array(
@@ -32,26 +32,27 @@ const Answer = z.looseObject({
   error: z.looseObject({ message: z.string() }).optional(),
 })
 
-/** Null for whatever else Codex may print. */
-const answerIn = (line: string) => jsonAs(Answer, line)
+/** Returns null for other output of Codex. */
+const answerIn = (line: string) => parseJsonAs(Answer, line)
 
-interface Asked {
+interface CodexOptions {
   codex: string
   env: NodeJS.ProcessEnv
   clock: Clock
   project: string
 }
 
-/** The keys of the hooks that run exactly one of these commands. They are trusted; `given` were not before. */
 export interface Trust {
+  /** Keys of the hooks that run exactly one of the commands. */
   trusted: string[]
+  /** Keys of those that were not trusted before. */
   given: string[]
 }
 
-export async function trustHooks(asked: Asked, commands: readonly string[]): Promise<Trust> {
-  return withAppServer(asked, async (call) => {
-    const listed = Hooks.safeParse(await call('hooks/list', { cwds: [asked.project] }))
-    if (!listed.success) throw notDone(`it lists them in another form: ${describeIssues(listed.error)}`)
+export async function trustHooks(options: CodexOptions, commands: readonly string[]): Promise<Trust> {
+  return withAppServer(options, async (call) => {
+    const listed = Hooks.safeParse(await call('hooks/list', { cwds: [options.project] }))
+    if (!listed.success) throw failed(`its list has an unknown form: ${describeIssues(listed.error)}`)
     const ours = listed.data.data
       .flatMap(({ hooks }) => hooks)
       .filter(({ command }) => command != null && commands.includes(command))
@@ -67,9 +68,9 @@ export async function trustHooks(asked: Asked, commands: readonly string[]): Pro
   })
 }
 
-/** Takes the trust back. */
-export async function distrustHooks(asked: Asked, keys: readonly string[]): Promise<void> {
-  await withAppServer(asked, (call) => call('config/batchWrite', edits(keys.map((key) => [key, null]))))
+/** Removes the trust. */
+export async function distrustHooks(options: CodexOptions, keys: readonly string[]): Promise<void> {
+  await withAppServer(options, (call) => call('config/batchWrite', edits(keys.map((key) => [key, null]))))
 }
 
 function edits(values: [string, object | null][]): object {
@@ -83,27 +84,27 @@ function edits(values: [string, object | null][]): object {
   }
 }
 
-function notDone(why: string): TurnbellError {
+function failed(why: string): TurnbellError {
   return new TurnbellError('timed_out', {
-    detail: `Codex did not do what it was asked about its hooks: ${why}.`,
-    hint: 'Connect again; or leave out --trust-hooks, and say yes when Codex asks at its next start.',
+    detail: `Codex did not change the trust of its hooks: ${why}.`,
+    hint: 'Connect again, or omit --trust-hooks and answer yes when Codex asks at its next start.',
   })
 }
 
 type Call = (method: string, params: object) => Promise<unknown>
 
 async function withAppServer<T>(
-  { codex, env, clock, project }: Asked,
+  { codex, env, clock, project }: CodexOptions,
   work: (call: Call) => Promise<T>,
 ): Promise<T> {
   const child = spawn(codex, ['app-server'], { cwd: project, env, stdio: ['pipe', 'pipe', 'ignore'] })
   const waiting = new Map<number, { resolve: (value: unknown) => void; reject: (error: Error) => void }>()
   const fail = (why: string) => {
-    const error = notDone(why)
+    const error = failed(why)
     for (const { reject } of waiting.values()) reject(error)
   }
   child.once('error', (error) => fail(error.message))
-  child.once('exit', () => fail('it has ended'))
+  child.once('exit', () => fail('its app-server ended'))
   child.stdin.on('error', () => {})
   createInterface({ input: child.stdout }).on('line', (line) => {
     const answer = answerIn(line)
@@ -112,22 +113,22 @@ async function withAppServer<T>(
     if (answer.error === undefined) waiter.resolve(answer.result)
     else fail(answer.error.message)
   })
-  let asked = 0
-  const say = (message: object) => child.stdin.write(`${JSON.stringify(message)}\n`)
+  let last_id = 0
+  const send = (message: object) => child.stdin.write(`${JSON.stringify(message)}\n`)
   const call: Call = (method, params) =>
     new Promise((resolve, reject) => {
-      const id = ++asked
+      const id = ++last_id
       waiting.set(id, { resolve, reject })
-      say({ id, method, params })
+      send({ id, method, params })
     })
-  const late = clock.after(LIMITS.process_start_ms, () => fail('it took too long'))
+  const timeout = clock.after(LIMITS.process_start_ms, () => fail('it did not answer in time'))
   try {
     const clientInfo = { name: 'turnbell', title: 'turnbell', version: VERSION }
     await call('initialize', { clientInfo, capabilities: { experimentalApi: true } })
-    say({ method: 'initialized' })
+    send({ method: 'initialized' })
     return await work(call)
   } finally {
-    late.cancel()
+    timeout.cancel()
     child.kill()
   }
 }

@@ -1,20 +1,20 @@
 /**
- * What a plain Codex needs to act for a persona in one project: the MCP server and the hooks, in the
- * project's own `.codex` folder, which Codex reads once its person trusts the project.
+ * Entries for a plain Codex that acts for a persona in one project: the MCP server and the hooks, in the project's
+ * `.codex` folder, which Codex reads once the person trusts the project.
  */
 import path from 'node:path'
-import { DRAIN_TOOL } from '../../contracts/drain.ts'
+import { DRAIN_TOOL } from '../../contracts/drain-calls.ts'
 import type { Json } from '../../contracts/ids.ts'
-import { LIMITS } from '../../contracts/limits.ts'
-import { shellWord } from '../../system/shell-word.ts'
+import { LIMITS } from '../../contracts/limits/limits.ts'
+import { shellWord } from '../../system/process/shell-word.ts'
 import { instructions, withTitle } from './instructions.ts'
-import { bridgeWords, type Place } from './place.ts'
-import type { Wanted } from './wanted.ts'
+import { bridgeWords, type ConnectionTarget } from './connection-target.ts'
+import type { DesiredFile } from './desired-config.ts'
 
-/** Which thread acts for the persona, when its turns begin, when they end. Each costs a process an event. */
+/** Events that report the thread, and the begin and end of its turns. Each event starts a process. */
 export const HOOK_EVENTS = ['SessionStart', 'UserPromptSubmit', 'Stop', 'Interrupt', 'SessionEnd'] as const
 
-export function wantedByCodex(place: Place): Wanted[] {
+export function filesForCodex(place: ConnectionTarget): DesiredFile[] {
   const at = (...names: string[]) => path.join(place.project, ...names)
   return [
     {
@@ -37,45 +37,45 @@ export function wantedByCodex(place: Place): Wanted[] {
   ]
 }
 
-/** JSON is TOML for strings and lists of them. */
-function mcpServer(place: Place, file: string): string {
+/** Uses JSON for strings and lists of strings, which is valid TOML. */
+function mcpServer(place: ConnectionTarget, file: string): string {
   const [command, ...args] = bridgeWords(place, file, 'codex')
   const tool = (name: string) => [
     '',
     `[mcp_servers.turnbell.tools.${name}]`,
-    // What a doorbell asks for must not wait for a person.
+    // Without this, a drain after a doorbell would wait for the person's permission.
     'approval_mode = "approve"',
   ]
   return [
     '[mcp_servers.turnbell]',
     `command = ${JSON.stringify(command)}`,
     `args = ${JSON.stringify(args)}`,
-    // It may have to start a hub first. A turn that begins before goes without the tools, and the next has them:
-    // `required` would make Codex wait, and refuse to start at all where turnbell is out of order.
+    // Long, because it may have to start a hub first. A turn that begins earlier runs without the tools. With `required`,
+    // Codex would wait, and would refuse to start if turnbell is broken.
     `startup_timeout_sec = ${LIMITS.process_start_ms / 1000}`,
     ...tool(DRAIN_TOOL),
     ...tool('signals'),
   ].join('\n')
 }
 
-function hook(place: Place, event: string): Json {
+function hook(place: ConnectionTarget, event: string): Json {
   return {
     hooks: [{ type: 'command', command: hookCommand(place, event), timeout: LIMITS.hook_timeout_ms / 1000 }],
   }
 }
 
-const hooksFile = ({ project }: Place) => path.join(project, '.codex', 'hooks.json')
+const hooksFile = ({ project }: ConnectionTarget) => path.join(project, '.codex', 'hooks.json')
 
-/** One line for the user's shell, also for fish. It ends with 0 in silence where turnbell is no longer installed. */
-export function hookCommand(place: Place, event: string): string {
+/** Returns a command line for the user's shell, including fish. It exits 0 without output if turnbell is not installed. */
+export function hookCommand(place: ConnectionTarget, event: string): string {
   const { words, home } = place.caller(hooksFile(place))
   const call = [...words, 'hook', event, '--client', 'codex', '--persona', place.persona, ...home]
   const line = call.map(shellWord).join(' ')
   if (place.platform === 'win32') return line
-  const there = words
+  const exists = words
     .map((word) =>
       path.isAbsolute(word) ? `[ -e ${shellWord(word)} ]` : `command -v ${word} >/dev/null 2>&1`,
     )
     .join(' && ')
-  return `${there} && ${line} 2>/dev/null || exit 0`
+  return `${exists} && ${line} 2>/dev/null || exit 0`
 }

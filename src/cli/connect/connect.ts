@@ -1,18 +1,18 @@
-/** `turnbell connect` and `turnbell disconnect`: plan, show or write, remember. */
+/** `turnbell connect` and `turnbell disconnect`: makes a plan, then prints it, or applies and records it. */
 import fs from 'node:fs'
 import path from 'node:path'
 import { isDeepStrictEqual } from 'node:util'
-import { TurnbellError } from '../../contracts/errors.ts'
+import { TurnbellError } from '../../contracts/errors/errors.ts'
 import type { ClientKind } from '../../contracts/ids.ts'
 import { timestamp } from '../../ports/clock.ts'
-import { homeRefused } from '../../ports/places.ts'
+import { homeIsNoProject } from '../../ports/path-inspector.ts'
 import type { Invocation } from '../cli.ts'
-import { wantedByClaudeCode } from './claude-code.ts'
-import { wantedByCodex } from './codex.ts'
+import { filesForClaudeCode } from './claude-code.ts'
+import { filesForCodex } from './codex.ts'
 import { removeEmpty, writeAll } from './files.ts'
-import { wantedByOpencode } from './opencode.ts'
-import { callersOf, placeOf, type Place } from './place.ts'
-import { wantedByGit } from './git.ts'
+import { filesForOpencode } from './opencode.ts'
+import { callersOf, targetOf, type ConnectionTarget } from './connection-target.ts'
+import { filesForGit } from './git.ts'
 import { heirOf, isExact, patchOf, planConnect, planDisconnect, type Plan } from './plan.ts'
 import {
   connectionsIn,
@@ -21,66 +21,66 @@ import {
   type Connection,
   type Connections,
   type RecordedFile,
-} from './record.ts'
-import type { Wanted } from './wanted.ts'
-import { isUsualHome, removeWiredHome, setWiredHome } from '../../system/wired-home.ts'
-import { systemPlaces } from '../../system/places.ts'
-import { shellWord } from '../../system/shell-word.ts'
+} from './connection-record.ts'
+import type { DesiredFile } from './desired-config.ts'
+import { isDefaultHome, removeWiredHome, setWiredHome } from '../../system/clients/wired-home.ts'
+import { systemPathInspector } from '../../system/files/path-inspector.ts'
+import { shellWord } from '../../system/process/shell-word.ts'
 
-const WANTED: Record<ClientKind, (place: Place) => Wanted[]> = {
-  'claude-code': wantedByClaudeCode,
-  codex: wantedByCodex,
-  opencode: wantedByOpencode,
+const DESIRED: Record<ClientKind, (place: ConnectionTarget) => DesiredFile[]> = {
+  'claude-code': filesForClaudeCode,
+  codex: filesForCodex,
+  opencode: filesForOpencode,
 }
 
 export interface Outcome {
   plan: Plan
-  /** As `diff -u` would show it. */
+  /** The changes in the format of `diff -u`. */
   patch: string
-  /** Null where there is or was none. */
+  /** Null if there is or was no connection. */
   connection: Connection | null
-  /** What git sees of the files that are written. Empty where they are taken back. */
+  /** State of the written files in git. Empty after a disconnect. */
   git: GitView
 }
 
 export interface GitView {
-  /** Written, and tracked: the change shows in `git status`. */
+  /** Written files that git tracks. */
   tracked: string[]
-  /** Holds paths of this machine, and is tracked or would be with the next `git add`. */
+  /** Files with paths of this machine that git tracks, or would track after `git add`. */
   with_paths: string[]
 }
 
-const NOTHING_SEEN: GitView = { tracked: [], with_paths: [] }
+const NO_GIT_VIEW: GitView = { tracked: [], with_paths: [] }
 
-/** Who is connected, and where. */
+/** The client, its persona and its project. */
 export type Subject =
   | { client: ClientKind; persona: string; project: string }
   | { client: 'git'; project: string }
 
 export type ConnectRequest = Subject & {
-  /** Only look. */
+  /** Changes nothing. */
   print: boolean
 }
 
-/** What connecting would do now; `old` is what it did before. */
+/** Plans a connect. `old` is the record of the previous one. */
 export function planFor(invocation: Invocation, subject: Subject, old: Connection | null): Plan {
-  const wanted =
+  const desired =
     subject.client === 'git'
-      ? wantedByGit(invocation, subject.project)
-      : WANTED[subject.client](placeOf(invocation, subject.persona, subject.project))
-  return planConnect(wanted, old)
+      ? filesForGit(invocation, subject.project)
+      : DESIRED[subject.client](targetOf(invocation, subject.persona, subject.project))
+  return planConnect(desired, old)
 }
 
 /**
- * @throws `connection_taken` where the project's client acts for another persona already, and `project_unknown` for a
- * directory that holds a home.
+ * Throws `connection_taken` if the project's client already acts for another persona, and `project_unknown` for a
+ * directory that contains a home.
  */
 export async function connect(
   invocation: Invocation,
   { print, ...subject }: ConnectRequest,
 ): Promise<Outcome> {
   const { client, project } = subject
-  if (systemPlaces(invocation.home).holdsHome(project)) throw homeRefused(project)
+  if (systemPathInspector(invocation.home).hasHome(project)) throw homeIsNoProject(project)
   const connections = connectionsIn(invocation.home)
   const work = () => {
     const old = connections.of(client, project)
@@ -99,10 +99,10 @@ export async function connect(
       trusted_hooks: old?.trusted_hooks ?? [],
     }
     if (!print && (plan.changed || old === null || !isDeepStrictEqual(old.starts, connection.starts))) {
-      // First the record: what is written after it can always be found again.
+      // The record is written first, so that `disconnect` finds everything that is written after it.
       connections.keep(connection)
       write(plan, () => (old === null ? connections.forget(connection) : connections.keep(old)))
-      leadHome(invocation, connection)
+      recordHome(invocation, connection)
       removeEmpty(directoriesOf(old).filter((directory) => !directoriesOf(connection).includes(directory)))
     }
     return { plan, patch: patchOf(plan), connection, git }
@@ -110,7 +110,7 @@ export async function connect(
   return print ? work() : connections.locked(async () => work())
 }
 
-/** `beforehand` undoes what no file of the project holds, while it is still known what that is. */
+/** `beforehand` removes what is not in a file of the project, while the record still exists. */
 export async function disconnect(
   invocation: Invocation,
   {
@@ -125,11 +125,11 @@ export async function disconnect(
   const work = async (): Promise<Outcome> => {
     const old = connections.of(client, project)
     if (old === null)
-      return { plan: { files: [], changed: false }, patch: '', connection: null, git: NOTHING_SEEN }
+      return { plan: { files: [], changed: false }, patch: '', connection: null, git: NO_GIT_VIEW }
     if (actsForAnother(old, persona)) {
-      throw isAnothers(old, `Say --persona ${old.persona}, or leave it out, where that is to end.`)
+      throw isAnothers(old, `To disconnect it, use --persona ${old.persona}, or omit --persona.`)
     }
-    // One that cannot be read keeps no other from being taken back.
+    // An unreadable record does not stop the others from being disconnected.
     const others = connections
       .each()
       .flatMap((other) => (other instanceof TurnbellError ? [] : [other]))
@@ -137,45 +137,45 @@ export async function disconnect(
     let plan = planDisconnect(old, others)
     if (!print) {
       await beforehand(old)
-      // That took its time, and may have changed what was planned from.
+      // The files may have changed in the meantime.
       plan = planDisconnect(old, others)
       write(plan)
-      handOver(connections, old, others)
+      transferShared(connections, old, others)
       removeEmpty(directoriesOf(old))
       const files = plan.files.flatMap(({ left, recorded }) => (left === undefined ? [] : (recorded ?? [])))
       if (files.length > 0) connections.keep({ ...old, files, trusted_hooks: [] })
       else connections.forget(old)
-      if (!others.some((other) => other.project === project)) leaveHome(invocation, project)
+      if (!others.some((other) => other.project === project)) forgetHome(invocation, project)
     }
-    return { plan, patch: patchOf(plan), connection: old, git: NOTHING_SEEN }
+    return { plan, patch: patchOf(plan), connection: old, git: NO_GIT_VIEW }
   }
   return print ? work() : connections.locked(work)
 }
 
-/** Where a file that was written does not name the home, and it is not the usual one, the user's settings do. */
-function leadHome(invocation: Invocation, { files, project }: Connection): void {
+/** Records the home of the project in the user's settings, if a written file does not name it and it is not the default. */
+function recordHome(invocation: Invocation, { files, project }: Connection): void {
   const { caller } = callersOf(invocation)
-  const silent = files.some(({ file }) => caller(file).portable)
-  if (silent && !isUsualHome(invocation.home, invocation.cli.env))
+  const has_portable = files.some(({ file }) => caller(file).portable)
+  if (has_portable && !isDefaultHome(invocation.home, invocation.cli.env))
     setWiredHome(invocation.cli.env, project, invocation.home.root)
 }
 
-/** The connections of another home lead to that home. */
-function leaveHome({ cli, home }: Invocation, project: string): void {
-  const places = systemPlaces(home)
-  removeWiredHome(cli.env, project, (named) => places.real(named) === places.real(home.root))
+/** Removes the recorded home of the project, unless it is another home. */
+function forgetHome({ cli, home }: Invocation, project: string): void {
+  const places = systemPathInspector(home)
+  removeWiredHome(cli.env, project, (named) => places.realPath(named) === places.realPath(home.root))
 }
 
-/** What has to be there for the files to lead anywhere. */
+/** Returns the programs and folders that the entries refer to. */
 function startedBy({ cli, home }: Invocation, { client }: Subject, { files }: Plan): string[] {
   const { caller } = callersOf({ cli, home })
-  const called = files.filter(({ recorded }) => recorded !== null && calls(recorded))
-  const words = client === 'claude-code' ? [cli.node] : called.flatMap(({ file }) => caller(file).words)
+  const calling = files.filter(({ recorded }) => recorded !== null && calls(recorded))
+  const words = client === 'claude-code' ? [cli.node] : calling.flatMap(({ file }) => caller(file).words)
   const folder = path.join(path.dirname(cli.program), 'adapters', client)
   return [...new Set([...words, ...(client === 'claude-code' || client === 'opencode' ? [folder] : [])])]
 }
 
-/** Instructions and agents call nothing. */
+/** Returns false for instructions and agent definitions, which start no program. */
 const calls = ({ written: { form } }: RecordedFile) => form !== 'markdown' && form !== 'whole'
 
 function gitViewOf(invocation: Invocation, { project }: Subject, { files }: Plan): GitView {
@@ -198,7 +198,7 @@ function gitViewOf(invocation: Invocation, { project }: Subject, { files }: Plan
   return view
 }
 
-/** Remembers that Codex was told to trust these. */
+/** Records the hooks that were marked as trusted in Codex. */
 export async function rememberTrust(
   invocation: Invocation,
   { client, project }: Connection,
@@ -213,10 +213,7 @@ export async function rememberTrust(
   })
 }
 
-/**
- * The directory as it really lies: two ways to the same one are one project. One that is gone can still be
- * disconnected.
- */
+/** Returns the real path of the directory. With `gone`, also returns a path that does not exist. */
 export function projectDirectory(
   cwd: string,
   named: string | undefined,
@@ -227,22 +224,26 @@ export function projectDirectory(
   if (fs.statSync(directory, { throwIfNoEntry: false })?.isDirectory() === true)
     return fs.realpathSync(directory)
   throw new TurnbellError('usage_invalid', {
-    detail: `--project is no directory: ${directory}`,
-    hint: 'Make it first, or correct the path.',
+    detail: `--project is not a directory: ${directory}`,
+    hint: 'Create the directory, or correct the path.',
   })
 }
 
 /**
- * What another client still needs stays, and is that connection's to take out from now on. A record that only
- * found the lines there knows less than the one of the client that wrote them.
+ * Transfers the record of shared lines to another connection that still needs them. Only the record of the connection
+ * that wrote the lines can restore the file byte for byte.
  */
-function handOver(connections: Connections, { files }: Connection, others: readonly Connection[]): void {
+function transferShared(
+  connections: Connections,
+  { files }: Connection,
+  others: readonly Connection[],
+): void {
   for (const recorded of files) {
     const heir = heirOf(recorded, others)
     if (heir === undefined || !isExact(recorded)) continue
-    const now = connections.of(heir.client, heir.project) ?? heir
-    const theirs = now.files.map((shared) => (shared.file === recorded.file ? recorded : shared))
-    connections.keep({ ...now, files: theirs })
+    const current = connections.of(heir.client, heir.project) ?? heir
+    const files_of_heir = current.files.map((shared) => (shared.file === recorded.file ? recorded : shared))
+    connections.keep({ ...current, files: files_of_heir })
   }
 }
 

@@ -1,24 +1,24 @@
-/** A person's files: read as they are, written where they really lie, all at once or not at all. */
+/** Reads and writes a user's files: follows links, and writes all files or none. */
 import { createHash, randomUUID } from 'node:crypto'
 import fs from 'node:fs'
 import path from 'node:path'
-import { TurnbellError } from '../../contracts/errors.ts'
+import { TurnbellError } from '../../contracts/errors/errors.ts'
 
 export const sha256 = (text: string) => createHash('sha256').update(text).digest('hex')
 
-/** Where the file really lies: a link (dotfiles in a repository) is followed, also to nothing yet. */
+/** Returns the path after following links, such as those to a dotfiles repository. The target need not exist. */
 export function realFile(file: string): string {
-  const stat = lookAt(file)
+  const stat = statLink(file)
   if (stat?.isSymbolicLink() === true) {
-    needEnd(file)
-    // From where the link really lies, which is what the system does.
+    requireNoLoop(file)
+    // Relative to the real directory of the link, as the system resolves it.
     return realFile(path.resolve(fs.realpathSync(path.dirname(file)), fs.readlinkSync(file)))
   }
   const directory = path.dirname(file)
   return fs.existsSync(directory) ? path.join(fs.realpathSync(directory), path.basename(file)) : file
 }
 
-function lookAt(file: string): fs.Stats | undefined {
+function statLink(file: string): fs.Stats | undefined {
   try {
     return fs.lstatSync(file, { throwIfNoEntry: false })
   } catch (error) {
@@ -26,8 +26,8 @@ function lookAt(file: string): fs.Stats | undefined {
   }
 }
 
-/** Links may lead in a circle, which the system notices. */
-function needEnd(link: string): void {
+/** Throws `config_invalid` for links that form a loop. */
+function requireNoLoop(link: string): void {
   try {
     fs.statSync(link)
   } catch (error) {
@@ -35,7 +35,7 @@ function needEnd(link: string): void {
   }
 }
 
-/** Null where there is none. @throws `config_invalid` for bytes that are no text: writing would change them. */
+/** Returns null if the file does not exist. Throws `config_invalid` for bytes that are not UTF-8 and would be changed by a write. */
 export function readFile(file: string): string | null {
   let bytes: Buffer
   try {
@@ -47,24 +47,23 @@ export function readFile(file: string): string | null {
   const text = bytes.toString('utf8')
   if (Buffer.from(text).equals(bytes)) return text
   throw new TurnbellError('config_invalid', {
-    detail: `${file} is no UTF-8 text.`,
+    detail: `${file} is not UTF-8 text.`,
     hint: 'Save it as UTF-8, then try again. Nothing was changed.',
   })
 }
 
-/** One file as it is to be; null for gone. */
+/** A change of one file. A null text means that the file does not exist. */
 export interface Change {
   file: string
   before: string | null
   after: string | null
-  /** Where it is made anew. */
+  /** Applies if the file is created. */
   executable?: boolean
 }
 
 /**
- * Writes them all. Where one cannot be written, those before it are put back, and no directory stays that was made.
- *
- * @throws `config_invalid`
+ * Writes all changes. Throws `config_invalid` if a file cannot be written, after restoring the files that were written
+ * before it and removing the directories that were created.
  */
 export function writeAll(changes: readonly Change[]): void {
   const done: Change[] = []
@@ -91,34 +90,34 @@ function write(file: string, text: string | null, executable = false): void {
     }
     fs.mkdirSync(path.dirname(file), { recursive: true })
     const mode = fs.statSync(file, { throwIfNoEntry: false })?.mode
-    const fresh = executable ? 0o777 : 0o666
-    const aside = path.join(path.dirname(file), `.${path.basename(file)}.${randomUUID()}`)
+    const default_mode = executable ? 0o777 : 0o666
+    const temporary = path.join(path.dirname(file), `.${path.basename(file)}.${randomUUID()}`)
     try {
-      // A private file stays private while it is written: its copy is made with its mode, not given it later.
-      // The directory may be of a repository that somebody else has filled: a link that waits there is not followed.
-      fs.writeFileSync(aside, text, {
+      // The temporary file is created with the mode of the original, so that a private file is private at all times.
+      // The flag `wx` does not follow a link, which an untrusted repository may contain.
+      fs.writeFileSync(temporary, text, {
         flag: 'wx',
         flush: true,
-        mode: mode === undefined ? fresh : mode & 0o777,
+        mode: mode === undefined ? default_mode : mode & 0o777,
       })
-      if (mode !== undefined) fs.chmodSync(aside, mode & 0o7777)
-      fs.renameSync(aside, file)
+      if (mode !== undefined) fs.chmodSync(temporary, mode & 0o7777)
+      fs.renameSync(temporary, file)
     } finally {
-      fs.rmSync(aside, { force: true })
+      fs.rmSync(temporary, { force: true })
     }
   } catch (error) {
     throw cannot('written', file, error)
   }
 }
 
-/** The directories that writing the file will make, the outermost first. */
+/** Returns the directories that a write of the file will create, the outermost first. */
 export function missingDirectories(file: string): string[] {
   const missing: string[] = []
   for (let at = path.dirname(file); !fs.existsSync(at); at = path.dirname(at)) missing.unshift(at)
   return missing
 }
 
-/** Those of them that are empty now. */
+/** Removes the directories that are empty. */
 export function removeEmpty(directories: readonly string[]): void {
   for (const directory of [...directories].reverse()) {
     if (fs.existsSync(directory) && fs.readdirSync(directory).length === 0) fs.rmdirSync(directory)
@@ -128,7 +127,7 @@ export function removeEmpty(directories: readonly string[]): void {
 function cannot(what: string, file: string, cause: unknown): TurnbellError {
   return new TurnbellError('config_invalid', {
     detail: `${file} cannot be ${what}: ${(cause as Error).message}`,
-    hint: 'Look at its owner and mode, then try again. Nothing was changed.',
+    hint: 'Check its owner and mode, then try again. Nothing was changed.',
     cause,
   })
 }

@@ -1,16 +1,16 @@
 /**
- * Programs that write git's hooks themselves: husky, lefthook, pre-commit, simple-git-hooks. A line of ours in a file of
- * theirs is gone with their next install.
+ * Detects programs that write git's hooks: husky, lefthook, pre-commit, simple-git-hooks. Their next install would remove
+ * a line of turnbell from the hook.
  */
 import fs from 'node:fs'
 import path from 'node:path'
-import { TurnbellError } from '../../contracts/errors.ts'
-import { jsonIn } from '../../contracts/json.ts'
-import { readText } from '../../system/watch-text.ts'
+import { TurnbellError } from '../../contracts/errors/errors.ts'
+import { parseJsonOrNull } from '../../contracts/validation/json.ts'
+import { readText } from '../../system/files/watch-file.ts'
 
 /**
- * The script that husky runs for a hook, null where husky is not in use: since version 9 git's hooks are in `.husky/_`,
- * which husky writes, and each runs the script of its name one folder above, which is the user's.
+ * Returns the user's script that husky runs for a hook; null without husky. Since version 9, husky writes git's hooks to
+ * `.husky/_`, and each runs the script of the same name in the parent folder.
  */
 export function huskyHook(folder: string, hook: string): string | null {
   if (path.basename(folder) !== '_') return null
@@ -19,7 +19,7 @@ export function huskyHook(folder: string, hook: string): string | null {
   return known ? path.join(above, hook) : null
 }
 
-/** @throws `connection_taken` with what to add where, for a hook that another program writes. */
+/** Throws `connection_taken` for a hook that another program writes. The hint contains the lines for its configuration. */
 export function requireNoManager(project: string, file: string, line: string): void {
   const hook = path.basename(file)
   const text = readText(file) ?? ''
@@ -57,20 +57,20 @@ const SIMPLE = ['.simple-git-hooks', 'simple-git-hooks'].flatMap((name) =>
   ['json', 'js', 'cjs', 'mjs'].map((end) => `${name}.${end}`),
 )
 
-/** Whether it configures this hook, in any of the formats. */
+/** Returns true if the file configures this hook, in any of the formats. */
 function hasKey(file: string, hook: string): boolean {
   return new RegExp(`^[ \\t[{,]*"?${hook}"?[.\\]: \\t]`, 'm').test(readText(file) ?? '')
 }
 
 function inPackage(project: string, key: string): boolean {
   const text = readText(path.join(project, 'package.json'))
-  const value = text === null ? null : jsonIn(text)
+  const value = text === null ? null : parseJsonOrNull(text)
   return typeof value === 'object' && value !== null && Object.hasOwn(value, key)
 }
 
 function managed(file: string, manager: string, config: string, lines: readonly string[]): TurnbellError {
   return new TurnbellError('connection_taken', {
-    detail: `${file} is written by ${manager}, which would remove turnbell's line with its next install`,
-    hint: `Add this to ${config}:\n${lines.map((one) => `      ${one}`).join('\n')}`,
+    detail: `${file} is written by ${manager}, and its next install would remove turnbell's line.`,
+    hint: `Add this to ${config}:\n${lines.map((line) => `      ${line}`).join('\n')}`,
   })
 }

@@ -1,9 +1,9 @@
-/** The text that tells an agent how to live with its signals, from the facades that there are. */
+/** The instructions for an agent that receives signals, generated from the facades. */
 import { FACADES } from '../../facades/all.ts'
-import { SECTION } from './section.ts'
-import { projectInstructions } from '../../kernel/project-instructions.ts'
+import { SECTION } from './edit/marked-block.ts'
+import { projectInstructions } from '../../kernel/projections/project-instructions.ts'
 
 export const instructions = () => projectInstructions(FACADES)
 
-/** As a section of a larger file. */
+/** Returns the text as a section of a larger file. */
 export const withTitle = (text: string) => `${SECTION}\n\n${text}`

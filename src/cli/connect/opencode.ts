@@ -1,23 +1,23 @@
 /**
- * What a plain opencode needs to act for a persona in one project: the MCP server, leave to use it, and the
- * plugin that rings, all in the project's one configuration file. No `.opencode` folder is made: the client
- * would fetch packages into it at its next start.
+ * Entries for a plain opencode that acts for a persona in one project: the MCP server, permission to use it, and the
+ * plugin that rings, all in the project's configuration file. No `.opencode` folder is created, because the client would
+ * download packages into it at its next start.
  */
 import fs from 'node:fs'
 import path from 'node:path'
 import { pathToFileURL } from 'node:url'
-import { DRAIN_TOOL } from '../../contracts/drain.ts'
-import { LIMITS } from '../../contracts/limits.ts'
+import { DRAIN_TOOL } from '../../contracts/drain-calls.ts'
+import { LIMITS } from '../../contracts/limits/limits.ts'
 import { instructions, withTitle } from './instructions.ts'
-import type { Entry } from './jsonc.ts'
-import { bridgeWords, type Place } from './place.ts'
-import type { Wanted } from './wanted.ts'
+import type { Entry } from './edit/jsonc.ts'
+import { bridgeWords, type ConnectionTarget } from './connection-target.ts'
+import type { DesiredFile } from './desired-config.ts'
 
 const TOOLS = [`turnbell_${DRAIN_TOOL}`, 'turnbell_signals']
-/** The client's own subagents. Their calls cannot be told from their agent's. */
+/** The client's own subagents. Their calls cannot be distinguished from those of their agent. */
 const SUBAGENTS = ['general', 'explore']
 
-export function wantedByOpencode(place: Place): Wanted[] {
+export function filesForOpencode(place: ConnectionTarget): DesiredFile[] {
   const at = (name: string) => path.join(place.project, name)
   const file = configFile(place)
   const plugin = pathToFileURL(path.join(place.adapter('opencode'), 'plugin.js')).href
@@ -26,15 +26,15 @@ export function wantedByOpencode(place: Place): Wanted[] {
     {
       form: 'jsonc',
       file,
-      // The client writes this into a file that lacks it, which would then be a file somebody has edited.
+      // The client would add this to a file without it, and the file would then count as edited.
       head: [{ at: ['$schema'], value: 'https://opencode.ai/config.json' }],
       entries: [
-        // It may have to start a hub first; the client's own patience is 5 s.
+        // Long, because it may have to start a hub first; the client's default timeout is 5 s.
         {
           at: ['mcp', 'turnbell'],
           value: { type: 'local', command, enabled: true, timeout: LIMITS.process_start_ms },
         },
-        // What a doorbell asks for must not wait for a person.
+        // Without this, a drain after a doorbell would wait for the person's permission.
         ...TOOLS.map((tool): Entry => ({ at: ['permission', tool], value: 'allow', short: '*' })),
         ...SUBAGENTS.map((name): Entry => ({
           at: ['agent', name, 'permission', TOOLS[0] as string],
@@ -53,15 +53,15 @@ export function wantedByOpencode(place: Place): Wanted[] {
 }
 
 /**
- * The client reads both names and joins them. The plugin has to be named by its path on this machine, so a file that git
- * tracks is left alone as long as the other one is not tracked.
+ * Returns the configuration file to use. The client merges both names. Because the plugin's path belongs to this machine,
+ * an untracked file is preferred to one that git tracks.
  */
-function configFile({ project, tracking }: Place): string {
+function configFile({ project, tracking }: ConnectionTarget): string {
   const [jsonc, json] = ['opencode.jsonc', 'opencode.json'].map((name) => path.join(project, name)) as [
     string,
     string,
   ]
-  const there = [jsonc, json].filter((file) => fs.existsSync(file))
-  if (there.length === 0) return json
-  return [...there, jsonc, json].find((file) => tracking(file) !== 'tracked') ?? (there[0] as string)
+  const existing = [jsonc, json].filter((file) => fs.existsSync(file))
+  if (existing.length === 0) return json
+  return [...existing, jsonc, json].find((file) => tracking(file) !== 'tracked') ?? (existing[0] as string)
 }

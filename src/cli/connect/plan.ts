@@ -1,28 +1,28 @@
-/** What connecting and disconnecting would do to each file. Reads, writes nothing. */
+/** Plans the changes of a connect or disconnect to each file. Writes nothing. */
 import { createTwoFilesPatch } from 'diff'
 import { missingDirectories, readFile, realFile, sha256, type Change } from './files.ts'
-import type { Connection, RecordedFile } from './record.ts'
-import { holds, isHollow, leftOf, put, take, type Wanted } from './wanted.ts'
+import type { Connection, RecordedFile } from './connection-record.ts'
+import { holds, isHollow, leftOf, put, take, type DesiredFile } from './desired-config.ts'
 
 export interface PlannedFile extends Change {
   change: 'created' | 'changed' | 'unchanged' | 'restored' | 'removed' | 'kept'
-  /** Null where nothing of ours is in the file. */
+  /** Null if the file contains nothing of turnbell. */
   recorded: RecordedFile | null
-  /** What of ours still acts in it after a disconnect, and has to be removed by hand. */
+  /** Active entry that remains after a disconnect and must be removed by hand. */
   left?: string
 }
 
 export interface Plan {
   files: PlannedFile[]
-  /** False where every file is as it should be already. */
+  /** False if every file already has the desired content. */
   changed: boolean
 }
 
-/** `old` is what the same persona's earlier connection wrote. */
-export function planConnect(wanted: readonly Wanted[], old: Connection | null): Plan {
-  const files = wanted.map((one) => {
-    const file = realFile(one.file)
-    return connectedFile({ ...one, file }, old?.files.find((recorded) => recorded.file === file) ?? null)
+/** `old` is the record of the persona's previous connection. */
+export function planConnect(desired: readonly DesiredFile[], old: Connection | null): Plan {
+  const files = desired.map((content) => {
+    const file = realFile(content.file)
+    return connectedFile({ ...content, file }, old?.files.find((recorded) => recorded.file === file) ?? null)
   })
   const outdated = old?.files.filter((recorded) => files.every(({ file }) => file !== recorded.file)) ?? []
   return planOf([...files, ...outdated.map((recorded) => disconnectedFile(recorded))])
@@ -38,7 +38,7 @@ export function planDisconnect(connection: Connection, others: readonly Connecti
   )
 }
 
-/** Another connection that needs the same lines: two clients read one AGENTS.md, two work trees have one hook. */
+/** Returns another connection that needs the same lines, because two clients share an AGENTS.md or two work trees a hook. */
 export function heirOf(
   { file, written }: RecordedFile,
   others: readonly Connection[],
@@ -47,7 +47,7 @@ export function heirOf(
   return others.find((other) => other.files.some((shared) => shared.file === file))
 }
 
-/** As `diff -u` would show it; empty where nothing changes. */
+/** Returns the changes in the format of `diff -u`; empty if nothing changes. */
 export function patchOf({ files }: Plan): string {
   return files
     .filter(({ before, after }) => before !== after)
@@ -69,18 +69,18 @@ function planOf(files: PlannedFile[]): Plan {
   return { files, changed: files.some(({ before, after }) => before !== after) }
 }
 
-function connectedFile(wanted: Wanted, old: RecordedFile | null): PlannedFile {
-  const { file } = wanted
+function connectedFile(desired: DesiredFile, old: RecordedFile | null): PlannedFile {
+  const { file } = desired
   const before = readFile(file)
-  if (before !== null && holds(wanted, before)) {
-    return { file, before, after: before, change: 'unchanged', recorded: old ?? adopted(wanted, before) }
+  if (before !== null && holds(desired, before)) {
+    return { file, before, after: before, change: 'unchanged', recorded: old ?? adopted(desired, before) }
   }
-  const base = old === null || before === null ? (before ?? '') : taken(old, before)
-  const { text: after, written } = put(wanted, base)
+  const base = old === null || before === null ? (before ?? '') : withoutWritten(old, before)
+  const { text: after, written } = put(desired, base)
   const created = before === null || (old?.created ?? false)
   const directories = old?.directories ?? (before === null ? missingDirectories(file) : [])
   const change = before === null ? 'created' : 'changed'
-  const executable = wanted.form === 'script'
+  const executable = desired.form === 'script'
   return {
     file,
     before,
@@ -92,27 +92,27 @@ function connectedFile(wanted: Wanted, old: RecordedFile | null): PlannedFile {
 }
 
 /**
- * Entries that name this turnbell, this home and this persona are ours, also where the record of them is lost
- * or says another place: the project was moved. They can be taken out by their names, not to the byte.
+ * Returns a record for entries that name this turnbell, home and persona but have no record, for example after the
+ * project was moved. They can be removed by their names, but not byte for byte.
  */
-function adopted(wanted: Wanted, text: string): RecordedFile {
-  // What heads a new file may be a person's here.
-  const { written } = put(wanted.form === 'jsonc' ? { ...wanted, head: [] } : wanted, '')
-  if (wanted.form === 'whole') return recordOf(wanted.file, text, true, [], written)
-  return { ...recordOf(wanted.file, text, false, [], written), sha256: UNKNOWN }
+function adopted(desired: DesiredFile, text: string): RecordedFile {
+  // Without `head`, because the person may have written it.
+  const { written } = put(desired.form === 'jsonc' ? { ...desired, head: [] } : desired, '')
+  if (desired.form === 'whole') return recordOf(desired.file, text, true, [], written)
+  return { ...recordOf(desired.file, text, false, [], written), sha256: UNKNOWN }
 }
 
-/** The hash of no text: it counts as edited. */
+/** Equals the hash of no text, so that the file counts as edited. */
 const UNKNOWN = ''
 
-/** Whether it was recorded when the lines were written, so that they can be taken out to the byte. */
+/** Returns true if the record was made when the lines were written, so that they can be removed byte for byte. */
 export const isExact = ({ sha256: hash }: RecordedFile) => hash !== UNKNOWN
 
 function disconnectedFile(recorded: RecordedFile): PlannedFile {
   const { file, created, written } = recorded
   const before = readFile(file)
   if (before === null) return { file, before, after: null, change: 'unchanged', recorded: null }
-  const rest = taken(recorded, before)
+  const rest = withoutWritten(recorded, before)
   const after = created && rest !== before && isHollow(file, rest, written) ? null : rest
   const mine = written.splices.length > 0 && after === before
   const change = after === null ? 'removed' : mine && written.form === 'whole' ? 'kept' : 'restored'
@@ -127,7 +127,7 @@ function disconnectedFile(recorded: RecordedFile): PlannedFile {
   }
 }
 
-const taken = (recorded: RecordedFile, text: string) =>
+const withoutWritten = (recorded: RecordedFile, text: string) =>
   take(recorded.file, text, recorded.written, sha256(text) === recorded.sha256)
 
 function recordOf(

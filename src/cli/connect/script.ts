@@ -1,28 +1,28 @@
-/** turnbell's lines in a script that git runs: a marked block at its beginning, since a script may end anywhere. */
+/** The lines of turnbell in a script that git runs: a marked block at the beginning, because a script may exit anywhere. */
 import path from 'node:path'
-import { TurnbellError } from '../../contracts/errors.ts'
-import { blockIn, HASH_MARKS, putBlockFirst } from './marked-block.ts'
-import type { Draft } from './splices.ts'
-import { isTaken } from './taken.ts'
-import { isBlank, lineEnd } from './text.ts'
+import { TurnbellError } from '../../contracts/errors/errors.ts'
+import { blockIn, HASH_MARKS, putBlockFirst } from './edit/marked-block.ts'
+import type { Draft } from './edit/text-edits.ts'
+import { entryConflict } from './conflict-errors.ts'
+import { isBlank, lineEnd } from './edit/text.ts'
 
 const SHELLS: readonly string[] = ['sh', 'bash', 'dash', 'ash', 'ksh', 'zsh']
 const HEAD = '#!/bin/sh\n'
 
-/** @throws `config_invalid` for another language, `connection_taken` where another home's lines stand there. */
+/** Throws `config_invalid` for another language, and `connection_taken` if the script has lines of another home. */
 export function putScript(file: string, text: string, body: string): Draft {
-  if (blockIn(file, text, HASH_MARKS) !== null) throw isTaken('entry', `${file}: turnbell's block`)
+  if (blockIn(file, text, HASH_MARKS) !== null) throw entryConflict('entry', `${file}: turnbell's block`)
   const interpreter = interpreterOf(text)
-  // Without a first line of this kind git has sh run it.
+  // Without such a first line, git runs the script with sh.
   if (interpreter === null || SHELLS.includes(interpreter))
     return putBlockFirst(text, { marks: HASH_MARKS, head: HEAD, body })
   throw new TurnbellError('config_invalid', {
-    detail: `${file} is run by ${interpreter}, and the line that turnbell needs in it is for a shell`,
-    hint: `Let it be a shell script that starts yours: move yours aside, write \`#!/bin/sh\` and a line that calls it; then connect again. Nothing was changed.`,
+    detail: `${file} is run by ${interpreter}, but turnbell needs a shell script.`,
+    hint: `Rename your script and call it from a shell script at this path that begins with \`#!/bin/sh\`; then connect again. Nothing was changed.`,
   })
 }
 
-/** Nothing but the line that says what runs it. */
+/** Returns true if the script has only its first line. */
 export function isHollowScript(text: string): boolean {
   return isBlank(text.startsWith('#!') ? text.slice(lineEnd(text, 0)) : text)
 }

@@ -1,19 +1,19 @@
-/** Whether git tracks a file that turnbell writes. */
+/** The state of a file in git. */
 import fs from 'node:fs'
 import path from 'node:path'
-import { LIMITS } from '../../contracts/limits.ts'
-import { gitLine, nearestGit, withoutRepository } from '../../system/git-place.ts'
+import { LIMITS } from '../../contracts/limits/limits.ts'
+import { gitLine, nearestGit, withoutRepository } from '../../system/git/git-query.ts'
 import type { Cli } from '../cli.ts'
 import { realFile } from './files.ts'
 
-/** `outside` of every work tree; `untracked` is what the next `git add .` would take. */
+/** `outside`: in no work tree. `untracked`: the next `git add .` would add it. */
 export type Tracking = 'outside' | 'ignored' | 'untracked' | 'tracked'
 
 export function trackingOf({ env }: Pick<Cli, 'env'>, named: string): Tracking {
   const file = realFile(named)
   let cwd = path.dirname(file)
   while (!fs.existsSync(cwd)) cwd = path.dirname(cwd)
-  // Most directories that are in no work tree are recognized without starting git.
+  // This recognizes most directories outside a work tree without starting git.
   if (nearestGit(cwd) === null) return 'outside'
   const git = (...args: string[]) =>
     gitLine({ cwd, env: withoutRepository(env), within_ms: LIMITS.hook_timeout_ms }, ...args)

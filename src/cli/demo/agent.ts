@@ -1,22 +1,22 @@
 /**
- * A scripted agent: what Claude Code with its plugin is to a persona, in a few lines. It attaches to the
- * daemon's surface.sock, begins a turn when it is rung, drains through the hub with a token of its own,
- * and says when its turn is over. It keeps a diary, which is what the demo is judged by.
+ * A scripted agent that behaves like Claude Code with its plugin. It attaches to the daemon's surface.sock, begins a turn
+ * when it is rung, drains through the hub with a token of its own, and reports the end of its turn. Its diary is the input
+ * of the demo's checks.
  */
 import type { SurfaceReport } from '../../contracts/control.ts'
 import { ReportAnswer } from '../../contracts/control.ts'
 import { Doorbell } from '../../contracts/doorbell.ts'
 import type { Json, SessionId, SignalId } from '../../contracts/ids.ts'
-import { LIMITS } from '../../contracts/limits.ts'
+import { LIMITS } from '../../contracts/limits/limits.ts'
 import { type DrainedSignal, DrainResult, Receipt, type SendInput } from '../../contracts/signal.ts'
 import type { RpcParams, RpcPeer } from '../../ports/rpc.ts'
-import { connectLocally } from '../../system/local-socket.ts'
-import type { HubClient } from '../hub-client.ts'
+import { connectLocally } from '../../system/ipc/unix-socket.ts'
+import type { HubClient } from '../hub/client.ts'
 import type { z } from 'zod'
 
 export interface Turn {
   turn_seq: number
-  /** What started it: a doorbell, or the agent itself (a person typed something). */
+  /** Cause of the turn: a doorbell, or the agent itself, as if a person typed something. */
   started_by: 'doorbell' | 'itself'
   bells: Doorbell[]
   drained: DrainedSignal[]
@@ -24,7 +24,7 @@ export interface Turn {
 
 export interface Diary {
   turns: Turn[]
-  /** Doorbells that came while a turn was running: there must be none. */
+  /** Doorbells that arrived in a running turn. The demo requires that there are none. */
   bells_mid_turn: Doorbell[]
 }
 
@@ -33,7 +33,7 @@ export interface Agent {
   session_id: SessionId
   diary: Diary
   isBusy(): boolean
-  /** Begins a turn by itself. */
+  /** Begins a turn without a doorbell. */
   beginTurn(): Promise<void>
   drain(): Promise<DrainedSignal[]>
   send(input: Omit<z.input<typeof SendInput>, 'from'>): Promise<Receipt>
@@ -43,19 +43,19 @@ export interface Agent {
   leave(): void
 }
 
-export interface AgentNeeds {
+export interface AgentDeps {
   identity: string
   session_id: SessionId
   surface_socket: string
-  /** As this agent; made anew for each call, because the hub may have another address by then. */
+  /** Returns a client with the agent's token, created for each call because a restarted hub may have another address. */
   hub: () => Promise<HubClient>
-  /** It was rung: a turn has begun. */
+  /** Called when a doorbell has begun a turn. */
   onRung: (turn: Turn) => void
   onBroken: (error: unknown) => void
 }
 
-export async function startAgent(needs: AgentNeeds): Promise<Agent> {
-  const { identity, session_id } = needs
+export async function startAgent(deps: AgentDeps): Promise<Agent> {
+  const { identity, session_id } = deps
   const diary: Diary = { turns: [], bells_mid_turn: [] }
   let turn: Turn | null = null
 
@@ -86,13 +86,13 @@ export async function startAgent(needs: AgentNeeds): Promise<Agent> {
       diary.bells_mid_turn.push(bell)
       return { accepted: false, proof: 'deferred' }
     }
-    const begun = begin('doorbell', [bell])
-    // The report follows the answer: first the bell is taken, then it is seen inside a turn.
-    report().then(() => needs.onRung(begun), needs.onBroken)
+    const new_turn = begin('doorbell', [bell])
+    // The report is sent after the answer: the doorbell is accepted first, and then seen in a turn.
+    report().then(() => deps.onRung(new_turn), deps.onBroken)
     return { accepted: true, proof: 'sent' }
   }
 
-  const peer: RpcPeer = await connectLocally(needs.surface_socket, {
+  const peer: RpcPeer = await connectLocally(deps.surface_socket, {
     onRequest: (method, params) => {
       if (method === 'notify_surface') return onRing(params)
       return method === 'status' ? (status() as RpcParams) : {}
@@ -101,7 +101,7 @@ export async function startAgent(needs: AgentNeeds): Promise<Agent> {
   await report()
 
   const call = async <T extends z.ZodType>(action: string, params: unknown, answer: T) =>
-    (await needs.hub()).ask('signals', action, params, answer)
+    (await deps.hub()).ask('signals', action, params, answer)
 
   return {
     identity,
@@ -115,14 +115,14 @@ export async function startAgent(needs: AgentNeeds): Promise<Agent> {
     async drain() {
       const { signals, drain_id } = await call('pending', { limit: LIMITS.drain_limit_max }, DrainResult)
       turn?.drained.push(...signals)
-      // It has them, as `turnbell mcp` says for its agent: the end of so short a turn may be heard before that is sure.
+      // Confirmed at once, as `turnbell mcp` does, because the end of a short turn may arrive before the drain is certain.
       if (drain_id !== null) await call('pending', { peek: true, limit: 1, confirm: drain_id }, DrainResult)
       return signals
     },
     send: (input) => call('send', input, Receipt),
     async ack(signal_ids, result) {
       await (
-        await needs.hub()
+        await deps.hub()
       ).call('signals', 'ack', { signal_ids, ...(result === undefined ? {} : { result }) })
     },
     async endTurn() {

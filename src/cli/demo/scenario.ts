@@ -1,9 +1,9 @@
 /**
- * What happens in the demo, step by step. It goes on only when what it waits for has really happened,
- * and keeps a record of everything for `verdict.ts`.
+ * The steps of the demo. Each step waits for the real effect of the previous one. Everything is recorded for
+ * `verdict.ts`.
  */
 import * as z from 'zod'
-import { TurnbellError } from '../../contracts/errors.ts'
+import { TurnbellError } from '../../contracts/errors/errors.ts'
 import type { Json, SignalId } from '../../contracts/ids.ts'
 import { type Receipt, SignalView } from '../../contracts/signal.ts'
 import { count } from '../render.ts'
@@ -18,7 +18,7 @@ export interface Sent {
   to: string
   intent: string
   payload: Json
-  /** The recipient was in a turn when it was sent. */
+  /** The recipient was in a turn at the time of the send. */
   mid_turn: boolean
 }
 
@@ -36,7 +36,7 @@ export interface Run {
     pending_after: Record<string, number>
     refused_while_down: string
   }
-  /** As the hub has them at the end. */
+  /** The hub's signals at the end. */
   kept: SignalView[]
   rung_by_daemon: Record<string, number>
   pending_at_end: Record<string, number>
@@ -45,148 +45,185 @@ export interface Run {
 const Inbox = z.object({ signals: z.array(SignalView) })
 const INBOX_LIMIT = 1_000
 
-export async function play(world: World): Promise<Run> {
-  const { story, invocation } = world
-  const sent: Sent[] = []
-  const rung = { ada: [] as Turn[], bob: [] as Turn[] }
-
-  // --- 1
-  story.chapter('A hub, two personas, two agents')
-  story.tell(`a throw-away home: ${invocation.home.root}`)
-  const first = await world.startHub()
-  story.tell(`the hub is ready at ${first.url} (process ${first.pid}); ada and bob are its personas`)
-  const pids = await Promise.all([world.startDaemon('ada'), world.startDaemon('bob')])
-  story.tell(`each has a daemon (processes ${pids.join(' and ')}); both are connected and know what waits`)
-  const ada = await world.attachAgent('ada', (turn) => rung.ada.push(turn))
-  const bob = await world.attachAgent('bob', (turn) => rung.bob.push(turn))
-  for (const agent of [ada, bob]) await untilLive(world, agent)
-  story.tell('each has an agent attached to its own socket; both agents are idle')
-
-  const send = async (
+/** Both agents, and the steps that the chapters share. */
+interface Stage {
+  world: World
+  ada: Agent
+  bob: Agent
+  send: (
     from: Agent,
     to: Agent,
     intent: string,
     payload: Json,
-    more: { reply_to?: string; priority?: number; idempotency_key?: string } = {},
-  ): Promise<Receipt> => {
-    const mid_turn = to.isBusy()
-    const receipt = await from.send({ to: to.identity, intent, payload, ...more })
-    const { signal_id, seq } = receipt
-    sent.push({ signal_id, seq, from: from.identity, to: to.identity, intent, payload, mid_turn })
-    return receipt
-  }
-  const nextRing = async (agent: Agent): Promise<Turn> => {
-    const rings = rung[agent.identity as 'ada' | 'bob']
-    const turn = await story.until(`${agent.identity} is rung`, () => rings.shift())
-    const [bell] = turn.bells
-    story.tell(`${agent.identity} is rung, and turn ${turn.turn_seq} begins: "${bell?.text}"`)
-    return turn
-  }
-  const drain = async (agent: Agent) => {
-    const signals = await agent.drain()
-    story.tell(`${agent.identity} drains ${count(signals.length, 'signal')}: ${intentsOf(signals)}`)
-    return signals
-  }
+    more?: { reply_to?: string; priority?: number; idempotency_key?: string },
+  ) => Promise<Receipt>
+  /** Waits for the next doorbell of the agent. */
+  nextRing: (agent: Agent) => Promise<void>
+  drain: (agent: Agent) => Promise<void>
+}
 
-  // --- 2
-  story.chapter('One signal, one doorbell')
-  const asked = await send(ada, bob, 'question', 'Which port does the proxy use?', { reply_to: 'ada' })
-  story.tell(`ada asks bob; the receipt says durable: it came after the bytes were on disk`)
-  await nextRing(bob)
-  await drain(bob)
-
-  // --- 3
-  story.chapter('Never in the middle of a turn')
-  for (const file of ['cart.ts', 'checkout.ts', 'invoice.ts']) await send(ada, bob, 'review', { file })
-  story.tell('ada sends three more while bob works: durable, and no doorbell')
-  await send(bob, ada, 'started', 'On it.')
-  story.tell('bob sends ada a word; she is idle, so it rings at once')
-  await nextRing(ada)
-  await drain(ada)
-  await bob.ack([asked.signal_id], { port: 4888 })
-  story.tell('bob answers her question by acknowledging it with a result; it waits, for ada is in a turn')
-  await bob.endTurn()
-  story.tell("bob's turn is over: now it may ring, once for all three")
-  await nextRing(bob)
-  await drain(bob)
-  await ada.endTurn()
-  story.tell("ada's turn is over; the answer is there")
-  await nextRing(ada)
-  await drain(ada)
-  await Promise.all([ada.endTurn(), bob.endTurn()])
-  await untilFinal(world)
-  story.tell('both turns are over: what each has drained it has confirmed as well, and that is final')
-
-  // --- 4
-  story.chapter('The hub is killed')
-  await Promise.all([ada.beginTurn(), bob.beginTurn()])
-  story.tell('both begin a turn by themselves, as when a person types something')
-  for (const branch of ['main', 'cart', 'proxy']) await send(ada, bob, 'merged', { branch })
-  for (const branch of ['cart', 'proxy', 'docs']) await send(bob, ada, 'tested', { branch })
-  const pending_before = await pendingOf(world)
-  story.tell('each sends the other three; six signals wait, nobody is rung')
-  const { os_signal: killed_by } = await world.killHub()
-  const killed_at_ms = story.elapsed_ms()
-  story.tell(`kill -9: the hub (process ${first.pid}) is gone in the middle of it`)
-  const late = { intent: 'late', payload: 'Did you get this?', key: 'demo-late-1' }
-  const refused_while_down = await refusal(() =>
-    ada.send({ to: 'bob', intent: late.intent, payload: late.payload, idempotency_key: late.key }),
-  )
-  story.tell(`ada sends into the void and is told so: ${refused_while_down}; nothing was promised`)
-  const second = await world.startHub()
-  const ready_again_ms = story.elapsed_ms()
-  story.tell(
-    `a new hub (process ${second.pid}) is ready on the same home, ${ready_again_ms - killed_at_ms} ms later`,
-  )
-  const pending_after = await pendingOf(world)
-  story.tell(`its journal still holds what waits: ${describeCounts(pending_after)}`)
-  for (const agent of [ada, bob]) {
-    await story.until(`${agent.identity}'s daemon is back`, () => isConnected(invocation, agent.identity))
-  }
-  story.tell('both daemons found it by themselves and read the list anew; the turns go on, nothing rings')
-  await send(ada, bob, late.intent, late.payload, { idempotency_key: late.key })
-  story.tell('ada repeats what was refused, with the same key: it cannot be stored twice')
-  await Promise.all([ada.endTurn(), bob.endTurn()])
-  story.tell('both turns end: one doorbell each, for all that came meanwhile')
-  for (const agent of [bob, ada]) {
-    await nextRing(agent)
-    await drain(agent)
-    await agent.endTurn()
-  }
-
-  // --- 5
-  story.chapter('A quiet one')
-  await send(bob, ada, 'fyi', 'The build is green.', { priority: 0 })
-  story.tell('bob sends ada something of priority 0: it rings nobody')
-  await send(bob, ada, 'goodbye', 'That was all.')
-  story.tell('and something that does')
-  await nextRing(ada)
-  await drain(ada)
-  await ada.endTurn()
-  await untilFinal(world)
-  story.tell('nothing waits any more, and every drain is final')
-
+export async function play(world: World): Promise<Run> {
+  const { invocation } = world
+  const sent: Sent[] = []
+  const { stage, first } = await setUp(world, sent)
+  const { ada, bob } = stage
+  const question = await oneDoorbell(stage)
+  await noInterruption(stage, question)
+  const hub = await killedHub(stage, first.pid)
+  await quietSignal(stage)
   return {
     sent,
     agents: { ada, bob },
-    question: asked.signal_id,
-    hub: {
-      first_pid: first.pid,
-      second_pid: second.pid,
-      killed_by,
-      killed_at_ms,
-      ready_again_ms,
-      pending_before,
-      pending_after,
-      refused_while_down,
-    },
+    question,
+    hub,
     kept: await keptSignals(world),
     rung_by_daemon: await ofEach(async (name) => (await invocation.control(name).status()).doorbells_rung),
     pending_at_end: await pendingOf(world),
   }
 }
 
-/** The route is live once the daemon has told the hub of the surface. */
+async function setUp(world: World, sent: Sent[]): Promise<{ stage: Stage; first: { pid: number } }> {
+  const { story, invocation } = world
+  const rung = { ada: [] as Turn[], bob: [] as Turn[] }
+  story.chapter('A hub, two personas, two agents')
+  story.step(`a temporary home: ${invocation.home.root}`)
+  const first = await world.startHub()
+  story.step(`the hub is ready at ${first.url} (process ${first.pid}); ada and bob are its personas`)
+  const pids = await Promise.all([world.startDaemon('ada'), world.startDaemon('bob')])
+  story.step(
+    `each has a daemon (processes ${pids.join(' and ')}); both are connected and know their pending signals`,
+  )
+  const ada = await world.attachAgent('ada', (turn) => rung.ada.push(turn))
+  const bob = await world.attachAgent('bob', (turn) => rung.bob.push(turn))
+  for (const agent of [ada, bob]) await untilLive(world, agent)
+  story.step('each has an agent attached to its own socket; both agents are idle')
+  const stage: Stage = {
+    world,
+    ada,
+    bob,
+    async send(from, to, intent, payload, more = {}) {
+      const mid_turn = to.isBusy()
+      const receipt = await from.send({ to: to.identity, intent, payload, ...more })
+      const { signal_id, seq } = receipt
+      sent.push({ signal_id, seq, from: from.identity, to: to.identity, intent, payload, mid_turn })
+      return receipt
+    },
+    async nextRing(agent) {
+      const rings = rung[agent.identity as 'ada' | 'bob']
+      const turn = await story.until(`${agent.identity} is rung`, () => rings.shift())
+      const [bell] = turn.bells
+      story.step(`${agent.identity} is rung, and turn ${turn.turn_seq} begins: "${bell?.text}"`)
+    },
+    async drain(agent) {
+      const signals = await agent.drain()
+      story.step(`${agent.identity} drains ${count(signals.length, 'signal')}: ${intentsOf(signals)}`)
+    },
+  }
+  return { stage, first }
+}
+
+/** Returns the id of the question. Bob's turn is still running at the end. */
+async function oneDoorbell({ world: { story }, ada, bob, ...stage }: Stage): Promise<SignalId> {
+  story.chapter('One signal, one doorbell')
+  const question = 'Which port does the proxy use?'
+  const { signal_id } = await stage.send(ada, bob, 'question', question, { reply_to: 'ada' })
+  story.step(`ada asks bob; the receipt arrives only after the signal is on disk`)
+  await stage.nextRing(bob)
+  await stage.drain(bob)
+  return signal_id
+}
+
+async function noInterruption(stage: Stage, question: SignalId): Promise<void> {
+  const { world, ada, bob, send, nextRing, drain } = stage
+  const { story } = world
+  story.chapter('Never in the middle of a turn')
+  for (const file of ['cart.ts', 'checkout.ts', 'invoice.ts']) await send(ada, bob, 'review', { file })
+  story.step('ada sends three more while bob works: they are durable, and no doorbell rings')
+  await send(bob, ada, 'started', 'On it.')
+  story.step('bob sends ada a signal; she is idle, so the doorbell rings at once')
+  await nextRing(ada)
+  await drain(ada)
+  await bob.ack([question], { port: 4888 })
+  story.step('bob answers her question with the result of an ack; it waits, because ada is in a turn')
+  await bob.endTurn()
+  story.step("bob's turn is over: one doorbell rings for all three signals")
+  await nextRing(bob)
+  await drain(bob)
+  await ada.endTurn()
+  story.step("ada's turn is over; the answer is pending")
+  await nextRing(ada)
+  await drain(ada)
+  await Promise.all([ada.endTurn(), bob.endTurn()])
+  await untilFinal(world)
+  story.step('both turns are over, and every drained signal is confirmed')
+}
+
+async function killedHub({ world, ada, bob, send, nextRing, drain }: Stage, first_pid: number) {
+  const { story, invocation } = world
+  story.chapter('The hub is killed')
+  await Promise.all([ada.beginTurn(), bob.beginTurn()])
+  story.step('both begin a turn by themselves, as if their users typed something')
+  for (const branch of ['main', 'cart', 'proxy']) await send(ada, bob, 'merged', { branch })
+  for (const branch of ['cart', 'proxy', 'docs']) await send(bob, ada, 'tested', { branch })
+  const pending_before = await pendingOf(world)
+  story.step('each sends the other three; six signals are pending, and no doorbell rings')
+  const { os_signal: killed_by } = await world.killHub()
+  const killed_at_ms = story.elapsed_ms()
+  story.step(`kill -9: the hub (process ${first_pid}) ends in the middle of it`)
+  const late = { intent: 'late', payload: 'Did you get this?', key: 'demo-late-1' }
+  const refused_while_down = await refusal(() =>
+    ada.send({ to: 'bob', intent: late.intent, payload: late.payload, idempotency_key: late.key }),
+  )
+  story.step(`ada sends without a hub and is refused: ${refused_while_down}; there is no receipt`)
+  const { pid: second_pid } = await world.startHub()
+  const ready_again_ms = story.elapsed_ms()
+  story.step(
+    `a new hub (process ${second_pid}) is ready on the same home, ${ready_again_ms - killed_at_ms} ms later`,
+  )
+  const pending_after = await pendingOf(world)
+  story.step(`its journal still contains the pending signals: ${describeCounts(pending_after)}`)
+  for (const agent of [ada, bob]) {
+    await story.until(`${agent.identity}'s daemon is back`, () => isConnected(invocation, agent.identity))
+  }
+  story.step(
+    'both daemons reconnect and read the pending list again; the turns continue, and no doorbell rings',
+  )
+  await send(ada, bob, late.intent, late.payload, { idempotency_key: late.key })
+  story.step('ada repeats the refused signal with the same key, so that it cannot be stored twice')
+  await Promise.all([ada.endTurn(), bob.endTurn()])
+  story.step('both turns end: one doorbell each, for all signals that arrived in between')
+  for (const agent of [bob, ada]) {
+    await nextRing(agent)
+    await drain(agent)
+    await agent.endTurn()
+  }
+  return {
+    first_pid,
+    second_pid,
+    killed_by,
+    killed_at_ms,
+    ready_again_ms,
+    pending_before,
+    pending_after,
+    refused_while_down,
+  }
+}
+
+async function quietSignal({ world, ada, bob, send, nextRing, drain }: Stage): Promise<void> {
+  const { story } = world
+  story.chapter('A quiet signal')
+  await send(bob, ada, 'fyi', 'The build is green.', { priority: 0 })
+  story.step('bob sends ada a signal of priority 0: no doorbell rings')
+  await send(bob, ada, 'goodbye', 'That was all.')
+  story.step('then he sends one of normal priority')
+  await nextRing(ada)
+  await drain(ada)
+  await ada.endTurn()
+  await untilFinal(world)
+  story.step('no signal is pending, and every drain is final')
+}
+
+/** Waits until the daemon knows the agent, so that the route is live. */
 async function untilLive({ story, invocation }: World, { identity, session_id }: Agent): Promise<void> {
   await story.until(`${identity}'s agent is known to its daemon`, async () => {
     const { surface } = await invocation.control(identity).status()
@@ -194,7 +231,7 @@ async function untilLive({ story, invocation }: World, { identity, session_id }:
   })
 }
 
-/** Every drained signal is delivered for good: no lease is open that a crash could take back. */
+/** Waits until every drained signal is confirmed, so that no open lease could be released by a crash. */
 async function untilFinal(world: World): Promise<void> {
   await world.story.until('every drain is final', async () => {
     const kept = await keptSignals(world)
@@ -218,7 +255,7 @@ async function ofEach<T>(ask: (name: string) => Promise<T>): Promise<Record<stri
   return Object.fromEntries(entries)
 }
 
-/** The code it was refused with; that it was not refused is a finding as well. */
+/** Returns the error code of the refusal, or `accepted`. */
 async function refusal(call: () => Promise<unknown>): Promise<string> {
   try {
     await call()

@@ -1,5 +1,5 @@
-/** The demo's steps as they happen, each with its time, and the waiting between them. */
-import { TurnbellError } from '../../contracts/errors.ts'
+/** Prints and records the demo's steps with their times, and waits between them. */
+import { TurnbellError } from '../../contracts/errors/errors.ts'
 import type { Clock } from '../../ports/clock.ts'
 import { pause } from '../../ports/pause.ts'
 
@@ -11,16 +11,16 @@ export interface Step {
 export interface Story {
   steps: Step[]
   chapter(title: string): void
-  tell(text: string): void
+  step(text: string): void
   elapsed_ms(): number
-  /** Waits for a condition; what takes too long has failed. */
+  /** Polls a condition. Throws `timed_out` after `TIMEOUT_MS`. */
   until<T>(what: string, probe: () => Promise<T> | T): Promise<NonNullable<Exclude<T, false>>>
-  /** What went wrong beside the script ends the next wait. */
+  /** Reports an error outside the script, which the next wait throws. */
   broken: (error: unknown) => void
 }
 
 const POLL_MS = 10
-const PATIENCE_MS = 15_000
+const TIMEOUT_MS = 15_000
 
 export function createStory(clock: Clock, print: (line: string, kind: 'chapter' | 'step') => void): Story {
   const started = clock.monotonic()
@@ -31,21 +31,21 @@ export function createStory(clock: Clock, print: (line: string, kind: 'chapter' 
     steps,
     elapsed_ms,
     chapter: (title) => print(title, 'chapter'),
-    tell(text) {
+    step(text) {
       const at_ms = elapsed_ms()
       steps.push({ at_ms, text })
       print(`${String(at_ms).padStart(6)} ms  ${text}`, 'step')
     },
     async until(what, probe) {
-      const deadline = clock.monotonic() + PATIENCE_MS
+      const deadline = clock.monotonic() + TIMEOUT_MS
       for (;;) {
         if (failure !== null) throw failure.error
         const value = await probe()
         if (value !== false && value !== null && value !== undefined) return value as never
         if (clock.monotonic() > deadline) {
           throw new TurnbellError('timed_out', {
-            detail: `waited ${PATIENCE_MS} ms in vain: ${what}`,
-            hint: 'Run `turnbell demo --keep` and look at the logs of its home.',
+            detail: `Not reached within ${TIMEOUT_MS} ms: ${what}.`,
+            hint: 'Run `turnbell demo --keep` and read the logs of its home.',
           })
         }
         await pause(clock, POLL_MS)

@@ -1,4 +1,4 @@
-/** Did all of it hold? Judged from what the agents wrote down, the daemons counted and the hub kept. Pure. */
+/** The demo's checks, from the diaries of the agents, the counts of the daemons and the signals of the hub. Pure. */
 import type { SignalId } from '../../contracts/ids.ts'
 import type { DrainedSignal } from '../../contracts/signal.ts'
 import type { Turn } from './agent.ts'
@@ -38,7 +38,7 @@ export function directions({ sent, agents }: Run): Direction[] {
     return {
       from,
       to,
-      // The hub itself sent the answer to a question in its author's name.
+      // The hub sent the answer to the question in the name of its author.
       sent: own.length + drained.filter((signal) => signal.in_reply_to !== undefined).length,
       drained: new Set(drained.map(({ signal_id }) => signal_id)).size,
       drained_twice: repeated(drained).length,
@@ -58,29 +58,20 @@ export function agentSummaries({ agents }: Run): AgentSummary[] {
 }
 
 export function judge(run: Run): Check[] {
-  const { sent, agents, hub, kept, question } = run
-  const turns = [...agents.ada.diary.turns, ...agents.bob.diary.turns]
-  const drained = drainedBy(turns)
+  return [...deliveryChecks(run), ...doorbellChecks(run), ...hubChecks(run)]
+}
+
+function deliveryChecks(run: Run): Check[] {
+  const { sent, agents, question } = run
+  const drained = drainedBy(turnsOf(run))
   const ids = new Set(drained.map(({ signal_id }) => signal_id))
   const known = new Set(sent.map(({ signal_id }) => signal_id))
-  const replies = drained.filter(({ in_reply_to }) => in_reply_to === question)
-  const uninvited = drained.filter(
+  const unknown = drained.filter(
     ({ signal_id, in_reply_to }) => !known.has(signal_id) && in_reply_to !== question,
   )
   const missing = sent.filter(({ signal_id }) => !ids.has(signal_id))
-  const again = repeated(drained)
-  const summaries = agentSummaries(run)
+  const duplicates = repeated(drained)
   const both = directions(run)
-  const rung = turns.filter(({ started_by }) => started_by === 'doorbell')
-  const hollow = rung.filter(
-    (turn) => !turn.drained.some(({ signal_id }) => signal_id === turn.bells[0]?.signal_id),
-  )
-  const miscounted = summaries.filter(({ identity, doorbells }) => run.rung_by_daemon[identity] !== doorbells)
-  const loose = kept.filter(({ status, stages }) => status !== 'completed' && stages.confirmed_at === null)
-  const waiting = Object.values(run.pending_at_end).reduce((sum, number) => sum + number, 0)
-  const mid_turn = sent.filter((one) => one.mid_turn).length
-  const talkative = turns.flatMap(({ bells }) => bells).filter(({ text }) => saysAny(text, sent))
-
   return [
     check(
       'at least five signals each way',
@@ -89,48 +80,71 @@ export function judge(run: Run): Check[] {
     ),
     check(
       'every signal was drained exactly once',
-      missing.length === 0 && again.length === 0 && uninvited.length === 0,
-      `${ids.size} drained; missing ${missing.length}, repeated ${again.length}, unknown ${uninvited.length}`,
+      missing.length === 0 && duplicates.length === 0 && unknown.length === 0,
+      `${ids.size} drained; missing ${missing.length}, repeated ${duplicates.length}, unknown ${unknown.length}`,
     ),
     check(
-      'no signal was handed out a second time',
+      'no signal was delivered twice',
       drained.every(({ deliveries }) => deliveries === 1),
       `highest delivery: ${Math.max(0, ...drained.map(({ deliveries }) => deliveries))}`,
     ),
     check(
-      'in order, for each sender and priority',
+      'signals of each sender and priority were drained in order',
       inOrder(agents.ada.diary.turns, run) && inOrder(agents.bob.diary.turns, run),
       `${drained.length} drained signals compared`,
     ),
+  ]
+}
+
+function doorbellChecks(run: Run): Check[] {
+  const { sent } = run
+  const turns = turnsOf(run)
+  const summaries = agentSummaries(run)
+  const rung = turns.filter(({ started_by }) => started_by === 'doorbell')
+  const without_signal = rung.filter(
+    (turn) => !turn.drained.some(({ signal_id }) => signal_id === turn.bells[0]?.signal_id),
+  )
+  const miscounted = summaries.filter(({ identity, doorbells }) => run.rung_by_daemon[identity] !== doorbells)
+  const mid_turn = sent.filter((one) => one.mid_turn).length
+  const rung_mid_turn = summaries.reduce((total, one) => total + one.doorbells_mid_turn, 0)
+  const with_payload = turns.flatMap(({ bells }) => bells).filter(({ text }) => containsPayload(text, sent))
+  return [
     check(
-      'exactly one doorbell a turn',
+      'at most one doorbell per turn',
       rung.every(({ bells }) => bells.length === 1) && turns.every(({ bells }) => bells.length <= 1),
       summaries.map((one) => `${one.identity}: ${one.doorbells} in ${one.turns} turns`).join(', '),
     ),
     check(
-      'no doorbell in the middle of a turn',
-      summaries.every((one) => one.doorbells_mid_turn === 0) && mid_turn > 0,
-      `${mid_turn} signals were sent into running turns, ${summaries.reduce((sum, one) => sum + one.doorbells_mid_turn, 0)} rang there`,
+      'no doorbell rang in the middle of a turn',
+      rung_mid_turn === 0 && mid_turn > 0,
+      `${mid_turn} signals were sent during turns, ${rung_mid_turn} of them rang there`,
     ),
     check(
-      'no doorbell without its signal',
-      hollow.length === 0 && miscounted.length === 0,
+      'every doorbell was followed by a drain of its signal',
+      without_signal.length === 0 && miscounted.length === 0,
       `${rung.length} doorbells, each named a signal that was then drained`,
     ),
+    check('no doorbell contained a payload', with_payload.length === 0, `${rung.length} texts searched`),
+  ]
+}
+
+function hubChecks(run: Run): Check[] {
+  const { sent, hub, kept, question } = run
+  const replies = drainedBy(turnsOf(run)).filter(({ in_reply_to }) => in_reply_to === question)
+  const unconfirmed = kept.filter(
+    ({ status, stages }) => status !== 'completed' && stages.confirmed_at === null,
+  )
+  const waiting = sum(run.pending_at_end)
+  return [
     check(
-      'no doorbell says what a signal says',
-      talkative.length === 0,
-      `${rung.length} texts looked through`,
-    ),
-    check(
-      'the hub was killed and came back on the same home',
+      'the hub was killed and restarted on the same home',
       hub.killed_by === 'SIGKILL' && hub.first_pid !== hub.second_pid,
       `process ${hub.first_pid}, then ${hub.second_pid}; away for ${hub.ready_again_ms - hub.killed_at_ms} ms`,
     ),
     check(
-      'nothing accepted was lost by it',
+      'no accepted signal was lost by the kill',
       sameCounts(hub.pending_before, hub.pending_after) && hub.refused_while_down === 'hub_unreachable',
-      `${sum(hub.pending_before)} waited before, ${sum(hub.pending_after)} after`,
+      `${sum(hub.pending_before)} pending before, ${sum(hub.pending_after)} after`,
     ),
     check(
       'the question was answered',
@@ -138,12 +152,14 @@ export function judge(run: Run): Check[] {
       `${replies.length} reply with the result`,
     ),
     check(
-      'nothing waits, every drain is final',
-      waiting === 0 && loose.length === 0 && kept.length === sent.length + replies.length,
-      `${kept.length} signals at the hub, ${waiting} pending, ${loose.length} not final`,
+      'no signal is pending and every drain is final',
+      waiting === 0 && unconfirmed.length === 0 && kept.length === sent.length + replies.length,
+      `${kept.length} signals at the hub, ${waiting} pending, ${unconfirmed.length} not final`,
     ),
   ]
 }
+
+const turnsOf = ({ agents }: Run): Turn[] => [...agents.ada.diary.turns, ...agents.bob.diary.turns]
 
 const check = (name: string, held: boolean, detail: string): Check => ({ name, held, detail })
 
@@ -154,7 +170,7 @@ function repeated(signals: readonly DrainedSignal[]): SignalId[] {
   return ids.filter((id, at) => ids.indexOf(id) !== at)
 }
 
-/** What one sender sent with one priority comes out as it went in. */
+/** Returns true if signals of the same sender and priority were drained in the order of sending. */
 function inOrder(turns: readonly Turn[], { sent }: Run): boolean {
   const seqOf = new Map(sent.map(({ signal_id, seq }) => [signal_id, seq]))
   const last = new Map<string, number>()
@@ -168,7 +184,7 @@ function inOrder(turns: readonly Turn[], { sent }: Run): boolean {
   })
 }
 
-function saysAny(text: string, sent: Run['sent']): boolean {
+function containsPayload(text: string, sent: Run['sent']): boolean {
   return sent.some(({ payload }) => typeof payload === 'string' && text.includes(payload))
 }
 

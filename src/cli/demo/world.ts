@@ -1,14 +1,14 @@
-/** The demo's world: a throw-away home with a real hub, real daemons and scripted agents in it. */
+/** The demo's world: a temporary home with a real hub, real daemons and scripted agents. */
 import fs from 'node:fs'
 import os from 'node:os'
 import path from 'node:path'
-import { LIMITS } from '../../contracts/limits.ts'
-import { runningHub } from '../../system/hub-address.ts'
-import { prepareHome } from '../../system/home.ts'
+import { LIMITS } from '../../contracts/limits/limits.ts'
+import { runningHub } from '../../system/config/hub-discovery.ts'
+import { prepareHome } from '../../system/config/home.ts'
 import { type Cli, type Invocation, invocationIn } from '../cli.ts'
 import { createLaunch, type Exit, type Launched } from '../up/launch.ts'
 import { stopDaemon } from '../stop-daemon.ts'
-import { TurnbellError } from '../../contracts/errors.ts'
+import { TurnbellError } from '../../contracts/errors/errors.ts'
 import { startAgent, type Agent, type Turn } from './agent.ts'
 import type { Story } from './story.ts'
 
@@ -20,31 +20,21 @@ export interface World {
   killHub(): Promise<Exit>
   startDaemon(identity: string): Promise<number>
   attachAgent(identity: string, onRung: (turn: Turn) => void): Promise<Agent>
-  /** Everything stops in order, as `turnbell shutdown` and a SIGTERM would have it. */
+  /** Stops the daemons as `turnbell shutdown` does, then the hub by SIGTERM. */
   stop(): Promise<{ clean: boolean; detail: string }>
-  /** Kills what is left and removes the home. */
+  /** Kills remaining processes and removes the home. */
   clear(keep: boolean): void
 }
 
 export const PERSONAS = ['ada', 'bob'] as const
 
 export function createWorld(cli: Cli, story: Story): World {
-  const root = fs.mkdtempSync(path.join(os.tmpdir(), 'turnbell-demo-'))
-  // Nothing that is set up outside may reach in here.
-  const env = Object.fromEntries(Object.entries(cli.env).filter(([name]) => !name.startsWith('TURNBELL_')))
-  const invocation = invocationIn({ ...cli, env }, root)
-  prepareHome(invocation.home)
-  fs.writeFileSync(invocation.home.config, CONFIG, { mode: 0o600 })
-  const launch = createLaunch(cli.node, cli.program, env)
+  const invocation = temporaryHome(cli)
+  const { root } = invocation.home
+  const launch = createLaunch(cli.node, cli.program, invocation.cli.env)
   const daemons = new Map<string, Launched>()
   const agents: Agent[] = []
   let hub: Launched | null = null
-
-  const failed = (what: string, launched: Launched) =>
-    new TurnbellError('internal', {
-      detail: `${what} could not be started: ${launched.said() || 'it said nothing'}`,
-      hint: 'Run `turnbell demo --keep` and look at the logs of its home.',
-    })
 
   return {
     invocation,
@@ -53,7 +43,7 @@ export function createWorld(cli: Cli, story: Story): World {
     async startHub() {
       const launched = (hub = launch(['hub', '--home', root]))
       return story.until('the hub is ready', async () => {
-        if (launched.exit() !== null) throw failed('the hub', launched)
+        if (launched.exit() !== null) throw startFailure('the hub', launched)
         const running = runningHub(invocation.home)
         if (running === null || running.pid !== launched.pid) return null
         return (await invocation.hub().ready()) && { pid: running.pid, url: running.url }
@@ -70,7 +60,7 @@ export function createWorld(cli: Cli, story: Story): World {
       const launched = launch(['daemon', '--persona', identity, '--home', root])
       daemons.set(identity, launched)
       return story.until(`${identity}'s daemon is connected`, async () => {
-        if (launched.exit() !== null) throw failed(`${identity}'s daemon`, launched)
+        if (launched.exit() !== null) throw startFailure(`${identity}'s daemon`, launched)
         return (await isConnected(invocation, identity)) && launched.pid
       })
     },
@@ -97,14 +87,9 @@ export function createWorld(cli: Cli, story: Story): World {
         const { code } = await launched.exited
         if (code !== 0) exits.push(`${identity}'s daemon ended with ${code} after ${waited_ms} ms`)
       }
-      hub?.kill('SIGTERM')
-      const late = new Promise<null>((resolve) => {
-        const timer = cli.clock.after(LIMITS.close_grace_ms, () => resolve(null))
-        void hub?.exited.then(() => timer.cancel())
-      })
-      const exit = await Promise.race([hub?.exited ?? null, late])
-      if (exit?.code !== 0) exits.push(`the hub ended with ${exit?.code ?? exit?.os_signal ?? 'nothing yet'}`)
-      if (fs.existsSync(invocation.home.hub_pid)) exits.push('the hub left its pid file')
+      const exit = hub === null ? null : await terminate(cli, hub)
+      if (exit?.code !== 0) exits.push(`the hub ended with ${exit?.code ?? exit?.os_signal ?? 'no exit yet'}`)
+      if (fs.existsSync(invocation.home.hub_pid)) exits.push('the hub did not remove its pid file')
       return { clean: exits.length === 0, detail: exits.join(', ') || 'two daemons and a hub ended with 0' }
     },
 
@@ -113,10 +98,37 @@ export function createWorld(cli: Cli, story: Story): World {
         if (launched?.exit() === null) launched.kill('SIGKILL')
       }
       for (const agent of agents) agent.leave()
-      // Who was just killed may write, or hold a file, a moment longer.
+      // Retries, because a killed process may still hold files for a moment.
       if (!keep) fs.rmSync(root, { recursive: true, force: true, maxRetries: 10 })
     },
   }
+}
+
+/** Creates a home without the user's own settings, which must not affect the demo. */
+function temporaryHome(cli: Cli): Invocation {
+  const root = fs.mkdtempSync(path.join(os.tmpdir(), 'turnbell-demo-'))
+  const env = Object.fromEntries(Object.entries(cli.env).filter(([name]) => !name.startsWith('TURNBELL_')))
+  const invocation = invocationIn({ ...cli, env }, root)
+  prepareHome(invocation.home)
+  fs.writeFileSync(invocation.home.config, CONFIG, { mode: 0o600 })
+  return invocation
+}
+
+function startFailure(what: string, launched: Launched): TurnbellError {
+  return new TurnbellError('internal', {
+    detail: `${what} could not be started: ${launched.output() || 'no output'}`,
+    hint: 'Run `turnbell demo --keep` and read the logs of its home.',
+  })
+}
+
+/** Sends SIGTERM. Resolves with null if the process does not end in time. */
+function terminate({ clock }: Cli, launched: Launched): Promise<Exit | null> {
+  launched.kill('SIGTERM')
+  const timeout = new Promise<null>((resolve) => {
+    const timer = clock.after(LIMITS.close_grace_ms, () => resolve(null))
+    void launched.exited.then(() => timer.cancel())
+  })
+  return Promise.race([launched.exited, timeout])
 }
 
 export async function isConnected(invocation: Invocation, identity: string): Promise<boolean> {
@@ -128,7 +140,7 @@ export async function isConnected(invocation: Invocation, identity: string): Pro
   }
 }
 
-const CONFIG = `# The home of a demo. Port 0: whatever is free.
+const CONFIG = `# The home of a demo. Port 0 picks a free port.
 hub:
   port: 0
 personas:

@@ -1,29 +1,34 @@
-/** Everything that doctor looks at. Causes come before their effects: the hub before its daemons. */
-import { TurnbellError } from '../../contracts/errors.ts'
+/** All checks of doctor. Causes come before their effects, such as the hub before its daemons. */
+import { TurnbellError } from '../../contracts/errors/errors.ts'
+import { LIMITS } from '../../contracts/limits/limits.ts'
 import type { PersonaStatus } from '../../contracts/persona-status.ts'
 import type { Invocation } from '../cli.ts'
 import { statusOfAll } from '../commands/status.ts'
-import { checkClients } from './clients.ts'
+import { checkClients, clientVersions } from './clients.ts'
+import { checkClaudeCodeModule } from './claude-code-module.ts'
 import { checkConnections } from './connections.ts'
 import { checkDaemons } from './daemons.ts'
 import { broken, refusedBy, warning, type Finding } from './finding.ts'
 import { checkConfig, checkHome, checkSecrets, checkSpace } from './home.ts'
+import { checkFiles } from './files.ts'
 import { checkHub } from './hub.ts'
 import { checkMachine } from './machine.ts'
 import { checkModel } from './model.ts'
 import { checkPort } from './port.ts'
 import { checkServices } from './services.ts'
 import { checkSpool } from './spool.ts'
+import { checkStore } from './store.ts'
 
 export interface Check {
-  /** Of the finding that stands for it where it cannot be made. */
+  /** Name of the finding that reports a failure of the check itself. */
   id: string
   check: () => Finding | Finding[] | Promise<Finding | Finding[]>
 }
 
 export function checksOf(invocation: Invocation): Check[] {
-  let asked: Promise<PersonaStatus[]> | null = null
-  const statuses = () => (asked ??= statusOfAll(invocation))
+  let request: Promise<PersonaStatus[]> | null = null
+  const versions = clientVersions(invocation)
+  const statuses = () => (request ??= statusOfAll(invocation, undefined, LIMITS.doctor_answer_ms))
   return [
     { id: 'node', check: () => checkMachine(invocation) },
     { id: 'home', check: () => checkHome(invocation) },
@@ -31,32 +36,35 @@ export function checksOf(invocation: Invocation): Check[] {
     { id: 'disk', check: () => checkSpace(invocation) },
     { id: 'config', check: () => checkConfig(invocation) },
     { id: 'spool', check: () => checkSpool(invocation) },
+    { id: 'files', check: () => checkFiles(invocation) },
+    { id: 'store', check: () => checkStore(invocation) },
     { id: 'hub', check: async () => checkHub(invocation, await statuses().catch(() => [])) },
     { id: 'port', check: () => checkPort(invocation) },
     { id: 'personas', check: async () => checkDaemons(invocation, await statuses()) },
     { id: 'services', check: () => checkServices(invocation) },
-    { id: 'clients', check: () => checkClients(invocation) },
+    { id: 'clients', check: () => checkClients(invocation, versions) },
+    { id: 'module', check: async () => checkClaudeCodeModule(invocation, await statuses(), versions) },
     { id: 'connections', check: () => checkConnections(invocation) },
     { id: 'model', check: () => checkModel(invocation) },
   ]
 }
 
-/** Makes every check: one that fails is a finding of its own and keeps none of the others from being made. */
+/** Runs every check. A check that throws becomes a finding, and the others still run. */
 export async function runChecks(invocation: Invocation): Promise<Finding[]> {
   const findings: Finding[] = []
   for (const { id, check } of checksOf(invocation)) {
     try {
       findings.push(...[await check()].flat())
     } catch (error) {
-      findings.push(notMade(invocation, id, error))
+      findings.push(failedCheck(invocation, id, error))
     }
   }
   return findings
 }
 
-function notMade({ cli }: Invocation, id: string, error: unknown): Finding {
+function failedCheck({ cli }: Invocation, id: string, error: unknown): Finding {
   if (!(error instanceof TurnbellError))
-    return broken(id, `could not be looked at: ${String(error)}`, 'Report it: this is a bug of turnbell.')
+    return broken(id, `the check failed: ${String(error)}`, 'Report this bug of turnbell.')
   if (error.code !== 'config_invalid' || id === 'config') return refusedBy(id, error, cli.ids)
-  return warning(id, 'not looked at: the configuration cannot be read', 'First fix what `config` names.')
+  return warning(id, 'not checked: the configuration is invalid', 'Fix the finding `config` first.')
 }

@@ -1,54 +1,84 @@
-/** The agent clients on this machine: which are there, and in which version. */
-import { TurnbellError } from '../../contracts/errors.ts'
-import { cautionAbout } from '../../contracts/client-versions.ts'
+/** Checks the agent clients on this machine and their versions. */
+import { TurnbellError } from '../../contracts/errors/errors.ts'
+import { versionWarning } from '../../contracts/clients/client-versions.ts'
 import { ClientKind } from '../../contracts/ids.ts'
-import { LIMITS } from '../../contracts/limits.ts'
-import { clientProgram } from '../../system/clients.ts'
+import { LIMITS } from '../../contracts/limits/limits.ts'
+import { clientProgram } from '../../system/clients/client-discovery.ts'
 import type { Invocation } from '../cli.ts'
+import type { ProgramResult } from '../run-program.ts'
 import { broken, fine, refusedBy, warning, type Finding } from './finding.ts'
 
-export async function checkClients(invocation: Invocation): Promise<Finding[]> {
-  return Promise.all(ClientKind.options.map((client) => checkClient(invocation, client)))
+interface VersionAnswer {
+  program: string
+  result: ProgramResult
+  /** Null if the program printed none. */
+  version: string | null
 }
 
-async function checkClient(invocation: Invocation, client: ClientKind): Promise<Finding> {
-  const { cli, home } = invocation
+/** Returns the answer of an installed client. Rejects with `client_missing`. */
+export type ClientVersions = (client: ClientKind) => Promise<VersionAnswer>
+
+/** Runs each client at most once. */
+export function clientVersions(invocation: Invocation): ClientVersions {
+  const known = new Map<ClientKind, Promise<VersionAnswer>>()
+  const read = async (client: ClientKind): Promise<VersionAnswer> => {
+    const { cli, home } = invocation
+    const program = clientProgram(client, { home, config: invocation.config(), env: cli.env })
+    const result = await cli.runProgram(program, ['--version'], { within_ms: LIMITS.client_version_ms })
+    const found = /\d+\.\d+\.\d+[^\s)]*/.exec(result.stdout)?.[0] ?? null
+    return { program, result, version: result.code === 0 ? found : null }
+  }
+  return (client) => {
+    const answer = known.get(client) ?? read(client)
+    known.set(client, answer)
+    return answer
+  }
+}
+
+export async function checkClients(invocation: Invocation, versions: ClientVersions): Promise<Finding[]> {
+  return Promise.all(ClientKind.options.map((client) => checkClient(invocation, versions, client)))
+}
+
+async function checkClient(
+  invocation: Invocation,
+  versions: ClientVersions,
+  client: ClientKind,
+): Promise<Finding> {
   const check = `client ${client}`
   const config = invocation.config()
-  // An agent that speaks the Agent Client Protocol is a program of its own.
+  // An agent over the Agent Client Protocol is a program of its own and does not use the client.
   const users = Object.entries(config.personas).flatMap(([name, { surface, acp }]) =>
     surface === client && acp === undefined ? [name] : [],
   )
-  let program: string
+  let answer: VersionAnswer
   try {
-    program = clientProgram(client, { home, config, env: cli.env })
+    answer = await versions(client)
   } catch (error) {
     if (!(error instanceof TurnbellError && error.code === 'client_missing')) throw error
-    // Nobody has to have all of them.
+    // A missing client is a problem only for personas that use it.
     return users.length > 0
-      ? refusedBy(check, error, cli.ids)
+      ? refusedBy(check, error, invocation.cli.ids)
       : fine(check, 'not installed, and no persona uses it')
   }
-  const asked = await cli.runProgram(program, ['--version'], { within_ms: LIMITS.client_version_ms })
-  const { code, stdout, stderr } = asked
-  const unfit = users.length > 0 ? broken : warning
-  const version = /\d+\.\d+\.\d+[^\s)]*/.exec(stdout)?.[0]
+  const { program, result, version } = answer
+  const { code, stdout, stderr } = result
+  const unusable = users.length > 0 ? broken : warning
   const by = users.length === 0 ? '' : `, for ${users.join(', ')}`
-  if (code === 0 && version !== undefined) {
+  if (version !== null) {
     const detail = `${version} at ${program}${by}`
-    const caution = cautionAbout(client, version)
+    const caution = versionWarning(client, version)
     if (caution === null) return fine(check, detail)
-    const say = caution.rings ? warning : unfit
-    return say(check, `${detail}; ${caution.what}`, caution.mend)
+    const finding = caution.rings ? warning : unusable
+    return finding(check, `${detail}; ${caution.what}`, caution.fix)
   }
-  if (asked.late === true) {
+  if (result.late === true) {
     const seconds = LIMITS.client_version_ms / 1000
-    const detail = `${program} --version has not ended within ${seconds} s`
-    return unfit(check, detail, `Run \`${program} --version\` by hand and see what it waits for.`)
+    const detail = `${program} --version did not end within ${seconds} s`
+    return unusable(check, detail, `Run \`${program} --version\` by hand and see what it waits for.`)
   }
   const detail = `${program} --version failed: ${firstLine(stderr) ?? firstLine(stdout) ?? `exit code ${code}`}`
-  const mend = 'Install the client again; npm must be allowed to run its install script.'
-  return unfit(check, detail, mend)
+  const hint = 'Install the client again, and allow npm to run its install script.'
+  return unusable(check, detail, hint)
 }
 
 function firstLine(text: string): string | undefined {

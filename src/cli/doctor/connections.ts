@@ -1,33 +1,33 @@
 /**
- * The clients that `turnbell connect` has wired: whether what was written still stands, leads to a turnbell that is there,
- * and is read by the client.
+ * Checks the connections of `turnbell connect`: the entries are unchanged, refer to an existing turnbell, and are read by
+ * the client.
  */
 import fs from 'node:fs'
 import path from 'node:path'
-import { TurnbellError } from '../../contracts/errors.ts'
-import { onPath } from '../../system/node-program.ts'
-import { shellWord } from '../../system/shell-word.ts'
+import { TurnbellError } from '../../contracts/errors/errors.ts'
+import { onPath } from '../../system/process/node-program.ts'
+import { shellWord } from '../../system/process/shell-word.ts'
 import type { Invocation } from '../cli.ts'
 import { connect, planFor } from '../connect/connect.ts'
 import { hooksSwitchedOff, skippedSettings } from '../connect/hook-policy.ts'
-import { otherProject, otherSurface } from '../connect/misfit.ts'
-import { connectionsIn, type ClientConnection, type Connection } from '../connect/record.ts'
+import { otherProject, otherSurface } from '../connect/persona-mismatch.ts'
+import { connectionsIn, type ClientConnection, type Connection } from '../connect/connection-record.ts'
 import { broken, fine, fixedBy, refusedBy, warning, type Finding } from './finding.ts'
 
 export function checkConnections(invocation: Invocation): Finding[] {
   return connectionsIn(invocation.home)
     .each()
-    .flatMap((one) =>
-      one instanceof TurnbellError
-        ? refusedBy('connections', one, invocation.cli.ids)
-        : [checkConnection(invocation, one), ...checkClientSettings(invocation, one)],
+    .flatMap((record) =>
+      record instanceof TurnbellError
+        ? refusedBy('connections', record, invocation.cli.ids)
+        : [checkConnection(invocation, record), ...checkClientSettings(invocation, record)],
     )
 }
 
 function checkConnection(invocation: Invocation, connection: Connection): Finding {
   const { client, project } = connection
   const persona = connection.client === 'git' ? null : connection.persona
-  const who = persona ?? 'git'
+  const subject = persona ?? 'git'
   const check = `connection ${client}`
   const named = persona === null ? '' : ` --persona ${persona}`
   const again = `\`turnbell connect ${client}${named} --project ${shellWord(project)}\``
@@ -35,8 +35,8 @@ function checkConnection(invocation: Invocation, connection: Connection): Findin
   if (!fs.existsSync(project)) {
     return warning(
       check,
-      `${project} is gone; ${who} was connected there`,
-      `If it was moved, connect it in its new place. Then, or if it is gone for good: ${apart}.`,
+      `${project} is gone; ${subject} was connected there`,
+      `If the project was moved, connect it at its new path. In both cases: ${apart}.`,
     )
   }
   let stale: string[]
@@ -53,29 +53,29 @@ function checkConnection(invocation: Invocation, connection: Connection): Findin
     run: async () => void (await connect(invocation, { ...subjectOf(connection), print: false })),
   }
   if (gone.length > 0) {
-    const found = broken(
+    const finding = broken(
       check,
-      `${project} leads to what is gone: ${gone.join(', ')}`,
+      `${project} refers to missing programs: ${gone.join(', ')}`,
       stale.length > 0
-        ? `Once more: ${again}, or \`turnbell doctor --fix\`.`
-        : `Install turnbell again, so that PATH has it; or ${apart}.`,
+        ? `Run ${again} or \`turnbell doctor --fix\`.`
+        : `Install turnbell again, so that it is on PATH; or ${apart}.`,
     )
-    return stale.length > 0 ? fixedBy(found, fix) : found
+    return stale.length > 0 ? fixedBy(finding, fix) : finding
   }
   if (stale.length > 0) {
-    const found = warning(
+    const finding = warning(
       check,
-      `${who} in ${project}: not as it was written: ${stale.join(', ')}`,
-      `Once more: ${again}, or \`turnbell doctor --fix\`; or ${apart}.`,
+      `${subject} in ${project}: changed after it was connected: ${stale.join(', ')}`,
+      `Run ${again} or \`turnbell doctor --fix\`; or ${apart}.`,
     )
-    return fixedBy(found, fix)
+    return fixedBy(finding, fix)
   }
-  if (persona === null) return fine(check, `git tells of commits in ${project}`)
+  if (persona === null) return fine(check, `git notifies turnbell of commits in ${project}`)
   const settings = invocation.config().personas[persona]
   if (settings === undefined) {
     return warning(
       check,
-      `${project} acts for ${persona}, whom this home does not know`,
+      `${project} acts for ${persona}, which is not configured in this home`,
       `\`turnbell persona add ${persona} --surface ${client} --project ${shellWord(project)}\`; or ${apart}.`,
     )
   }
@@ -84,22 +84,22 @@ function checkConnection(invocation: Invocation, connection: Connection): Findin
   if (surface !== null) {
     return warning(
       check,
-      `${project} acts for ${persona}, whose daemon reaches its agent by ${surface} and rings no ${client}`,
+      `${project} acts for ${persona}, whose surface is ${surface}; its daemon does not ring ${client}`,
       `\`turnbell persona add ${persona} --surface ${client}\`; or ${apart}, and connect another persona.`,
     )
   }
-  const elsewhere = otherProject(settings, project)
-  if (elsewhere !== null) {
+  const other_project = otherProject(settings, project)
+  if (other_project !== null) {
     return warning(
       check,
-      `${project} acts for ${persona}, whose project is ${elsewhere}`,
-      `If it has moved: \`turnbell persona add ${persona} --surface ${settings.surface} --project ${shellWord(project)}\`; or ${apart}.`,
+      `${project} acts for ${persona}, whose project is ${other_project}`,
+      `If the project was moved: \`turnbell persona add ${persona} --surface ${settings.surface} --project ${shellWord(project)}\`; or ${apart}.`,
     )
   }
   return fine(check, `${project} acts for ${persona}`)
 }
 
-/** What keeps the client from doing what was written. */
+/** Checks settings of the client that disable the entries. */
 function checkClientSettings({ cli }: Invocation, { client, project }: Connection): Finding[] {
   if (client === 'git') return []
   const check = `settings ${client}`
@@ -110,7 +110,7 @@ function checkClientSettings({ cli }: Invocation, { client, project }: Connectio
     ...skipped.map((file) =>
       warning(
         check,
-        `Claude Code skips the whole of ${file}: it is not plain JSON`,
+        `Claude Code skips the whole file ${file}: it is not plain JSON`,
         'Remove comments and trailing commas from it.',
       ),
     ),

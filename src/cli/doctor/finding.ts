@@ -1,49 +1,56 @@
-/** What `turnbell doctor` found out about one thing. */
-import { toProblem, TurnbellError } from '../../contracts/errors.ts'
+/** A result of `turnbell doctor`. */
+import { toProblem, TurnbellError } from '../../contracts/errors/errors.ts'
 import type { Ids } from '../../ports/random.ts'
 
 export interface Finding {
-  /** What was looked at: `home`, `hub`, `daemon ada`, `client codex`. */
+  /** Subject of the check: `home`, `hub`, `daemon ada`, `client codex`. */
   check: string
-  /** `warning` works, but not as well as it could; `broken` does not. */
+  /** `warning`: it works with limits. `broken`: it does not work. */
   state: 'ok' | 'warning' | 'broken'
   detail: string
-  /** What to do about it; null where nothing is to be done. */
-  mend: string | null
-  /** What `doctor --fix` does about it. */
+  /** The next step for the person; null if there is nothing to do. */
+  hint: string | null
+  /** The repair by `doctor --fix`. */
   fix?: Fix
 }
 
+/** A finding in `doctor --json`, where the hint is called `mend`. */
+export type FindingDocument = ReturnType<typeof documentOf>
+
+export function documentOf({ fix, hint, ...finding }: Finding) {
+  return { ...finding, mend: hint, fixable: fix !== undefined }
+}
+
 export interface Fix {
-  /** What it will do, as an imperative: `write .codex/hooks.json again`. */
+  /** Description in the imperative: `write .codex/hooks.json again`. */
   does: string
-  /** Files that are copied before it changes them. */
+  /** Files to copy before `run` changes them. */
   changes: readonly string[]
   run(): Promise<void>
 }
 
-export const fine = (check: string, detail: string): Finding => ({ check, state: 'ok', detail, mend: null })
+export const fine = (check: string, detail: string): Finding => ({ check, state: 'ok', detail, hint: null })
 
-export const warning = (check: string, detail: string, mend: string): Finding => ({
+export const warning = (check: string, detail: string, hint: string): Finding => ({
   check,
   state: 'warning',
   detail,
-  mend,
+  hint,
 })
 
-export const broken = (check: string, detail: string, mend: string): Finding => ({
+export const broken = (check: string, detail: string, hint: string): Finding => ({
   check,
   state: 'broken',
   detail,
-  mend,
+  hint,
 })
 
-/** The detail and the hint of a refusal. Rethrows anything else. */
+/** Returns a finding with the detail and hint of a refusal. Rethrows any other error. */
 export function refusedBy(check: string, error: unknown, ids: Pick<Ids, 'next'>): Finding {
   if (!(error instanceof TurnbellError)) throw error
   const { detail, hint } = toProblem(error, ids.next())
   return broken(check, detail, hint)
 }
 
-/** A finding with the fix that `doctor --fix` applies. */
+/** Adds a repair to a finding. */
 export const fixedBy = (finding: Finding, fix: Fix): Finding => ({ ...finding, fix })

@@ -1,20 +1,20 @@
-/** `doctor --fix`: says what it will do, keeps a copy of what it changes, and does it. */
+/** `doctor --fix`: prints each repair, copies the files that it changes, and applies it. */
 import fs from 'node:fs'
 import path from 'node:path'
-import { TurnbellError } from '../../contracts/errors.ts'
+import { TurnbellError } from '../../contracts/errors/errors.ts'
 import { timestamp } from '../../ports/clock.ts'
-import { ensurePrivateDirectory } from '../../system/home.ts'
+import { ensurePrivateDirectory } from '../../system/config/home.ts'
 import type { Invocation } from '../cli.ts'
 import { broken, type Finding } from './finding.ts'
 
 export interface Fixed {
   check: string
   did: string
-  /** Copies of the files as they were before. */
+  /** Copies of the changed files. */
   backups: string[]
 }
 
-/** Fixes what can be fixed. Resolves with what was done, and with a finding for each fix that was refused. */
+/** Applies all repairs. Resolves with the applied ones, and with a finding for each that failed. */
 export async function applyFixes(
   invocation: Invocation,
   findings: readonly Finding[],
@@ -31,7 +31,7 @@ export async function applyFixes(
   for (const { check, fix } of fixable) {
     try {
       const backups = fix.changes.flatMap((file) => backUp(folder, file) ?? [])
-      for (const backup of backups) invocation.out.note(`${check}: as it was: ${backup}`)
+      for (const backup of backups) invocation.out.note(`${check}: backup: ${backup}`)
       await fix.run()
       fixed.push({ check, did: fix.does, backups })
     } catch (error) {
@@ -41,7 +41,7 @@ export async function applyFixes(
   return { fixed, refused }
 }
 
-/** Any error: one fix that fails must keep neither the others from being applied nor the findings from being printed. */
+/** Accepts any error, so that a failed repair stops neither the other repairs nor the report. */
 function refusedFix(check: string, error: unknown): Finding {
   const name = `${check} --fix`
   if (error instanceof TurnbellError) return broken(name, error.detail, error.hint)
@@ -49,7 +49,7 @@ function refusedFix(check: string, error: unknown): Finding {
   return broken(name, detail, 'Remove the cause, then run `turnbell doctor --fix` again.')
 }
 
-/** The copy; null where there is no such file. */
+/** Returns the path of the copy; null if there is no such file. */
 function backUp(folder: string, file: string): string | null {
   if (!fs.existsSync(file)) return null
   ensurePrivateDirectory(path.dirname(folder))

@@ -1,6 +1,6 @@
-/** What a process that is not there said last: its log ends with why it did not start. */
+/** The reason of a refused start, from the end of the log. */
 import * as z from 'zod'
-import { jsonAs } from '../../contracts/json.ts'
+import { parseJsonAs } from '../../contracts/validation/json.ts'
 import { tail } from '../service/logs.ts'
 
 const Refused = z.object({
@@ -8,19 +8,19 @@ const Refused = z.object({
   err: z.object({ code: z.string(), detail: z.string(), hint: z.string().optional() }),
 })
 
-/** Null where it did start, or where another was in its place. */
+/** Returns null if the last start succeeded, or ended because another process was running already. */
 export function refusedStart(log: string): { detail: string; hint: string } | null {
-  const last = jsonAs(Refused, lastLine(log))
+  const last = parseJsonAs(Refused, lastLine(log))
   if (last === null || last.err.code === 'already_running') return null
   const { detail, hint } = last.err
-  return { detail: `the last start was refused: ${detail}`, hint: hint ?? `See ${log}.` }
+  return { detail: `the last start was refused: ${detail}`, hint: hint ?? `Read ${log}.` }
 }
 
 function lastLine(log: string): string | null {
   try {
     return tail(log, 1)[0] ?? null
   } catch {
-    // That a log cannot be read is no reason to say nothing of all the rest.
+    // Without a readable log, the finding is reported without a reason.
     return null
   }
 }

@@ -1,5 +1,5 @@
-/** The model that memory is searched with, where one is configured. Without it words are what counts. */
-import { modelIn } from '../../system/onnx-embedder.ts'
+/** Checks the configured model for memory search. Without a model, search compares words. */
+import { modelIn } from '../../system/embedding/onnx-embedder.ts'
 import type { Invocation } from '../cli.ts'
 import { fine, refusedBy, warning, type Finding } from './finding.ts'
 
@@ -10,7 +10,7 @@ export function checkModel(invocation: Invocation): Finding[] {
     modelIn(model_dir, [invocation.home.root])
     return [fine('model', model_dir)]
   } catch (error) {
-    const { detail, mend } = refusedBy('model', error, invocation.cli.ids)
-    return [warning('model', `${detail}; memory is searched by words`, mend ?? '')]
+    const { detail, hint } = refusedBy('model', error, invocation.cli.ids)
+    return [warning('model', `${detail}; memory is searched by words`, hint ?? '')]
   }
 }

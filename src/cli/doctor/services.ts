@@ -1,6 +1,6 @@
-/** The services of this home: whether what they start is still there, and is what this turnbell would write. */
+/** Checks the services of this home: their programs exist, and are those that this turnbell would write. */
 import fs from 'node:fs'
-import { onPath } from '../../system/node-program.ts'
+import { onPath } from '../../system/process/node-program.ts'
 import type { Invocation } from '../cli.ts'
 import { install, managerOf, unitOnDisk } from '../service/service.ts'
 import type { Service, ServiceManager, Unit } from '../service/unit.ts'
@@ -17,30 +17,30 @@ export function checkServices(invocation: Invocation): Finding[] {
   return services.flatMap((service) => checkService(invocation, manager, manager.unit(service)) ?? [])
 }
 
-/** Null where it is not installed, or belongs to another home. */
+/** Returns null if the service is not installed or belongs to another home. */
 function checkService(invocation: Invocation, manager: ServiceManager, unit: Unit): Finding | null {
   if (!manager.isEnabled(unit)) return null
   const text = unitOnDisk(manager, unit)
   if (text === null || !text.includes(unit.home)) return null
   const check = unit.service.kind === 'hub' ? 'service hub' : `service ${unit.service.identity}`
   const which = unit.service.kind === 'hub' ? '--hub' : `--persona ${unit.service.identity}`
-  const again = `\`turnbell service install ${which}\` writes it again; \`turnbell doctor --fix\` does it for all.`
+  const again = `Run \`turnbell service install ${which}\`, or \`turnbell doctor --fix\` for all services.`
   const fix = {
     does: `write ${unit.file} again and restart it`,
     changes: [unit.file],
     run: () => install(invocation, manager, unit),
   }
-  const found = commandOf(text)
-  const gone = found.words.filter((word) => isGone(word, invocation))
+  const command = commandOf(text)
+  const gone = command.words.filter((word) => isGone(word, invocation))
   if (gone.length > 0)
-    return fixedBy(broken(check, `starts what is gone: ${gone.join(', ')} (${unit.file})`, again), fix)
-  // Another PATH is no fault: it is the one of the shell that installed it.
-  if (found.text !== commandOf(unit.content).text)
+    return fixedBy(broken(check, `starts missing programs: ${gone.join(', ')} (${unit.file})`, again), fix)
+  // A different PATH is not compared, because it is that of the shell that installed the service.
+  if (command.text !== commandOf(unit.content).text)
     return fixedBy(warning(check, `starts another turnbell than this one (${unit.file})`, again), fix)
   return fine(check, unit.file)
 }
 
-/** The part of a unit of any kind that says what is started, and the programs and files in it. */
+/** Returns the command part of a unit of any kind, and the programs and files in it. */
 function commandOf(text: string): { text: string; words: string[] } {
   const part = /^ExecStart=.*$|<array>[^]*?<\/array>|<Command>[^]*?<\/Arguments>/m.exec(text)?.[0] ?? ''
   const words = part

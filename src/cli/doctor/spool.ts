@@ -1,47 +1,47 @@
-/** What hooks have left for a hub that was away. */
+/** Checks the spool: lines of hooks for the next hub, and quarantined lines. */
 import fs from 'node:fs'
 import path from 'node:path'
-import { jsonAs } from '../../contracts/json.ts'
-import { SPOOL_FILE, SPOOL_REJECTED_FILE } from '../../contracts/spool-files.ts'
-import { Spooled } from '../../contracts/spool.ts'
-import { shellWord } from '../../system/shell-word.ts'
+import { parseJsonAs } from '../../contracts/validation/json.ts'
+import { SPOOL_FILE, SPOOL_MOVED_SUFFIX, SPOOL_REJECTED_FILE, Spooled } from '../../contracts/spool/spool.ts'
+import { shellWord } from '../../system/process/shell-word.ts'
 import type { Invocation } from '../cli.ts'
 import { count } from '../render.ts'
 import { broken, fine, warning, type Finding } from './finding.ts'
 
-/** Of a larger spool only the beginning is looked at. */
+/** Maximum number of bytes that are read from the beginning of a file. */
 const LOOK_BYTES_MAX = 4 * 1024 * 1024
 
 export function checkSpool({ home }: Invocation): Finding[] {
   if (!fs.existsSync(home.spool)) return []
   return [
-    ofWaiting(path.join(home.spool, SPOOL_FILE)),
-    ...ofRejected(path.join(home.spool, SPOOL_REJECTED_FILE)),
+    checkPending(path.join(home.spool, SPOOL_FILE)),
+    ...checkQuarantine(path.join(home.spool, SPOOL_REJECTED_FILE)),
+    ...checkOtherEntries(home.spool),
   ]
 }
 
-function ofWaiting(file: string): Finding {
+function checkPending(file: string): Finding {
   const stat = fs.lstatSync(file, { throwIfNoEntry: false })
   if (stat === undefined || (stat.isFile() && stat.size === 0)) return fine('spool', 'nothing waits')
   if (!stat.isFile())
     return broken(
       'spool',
       `${file} is not a plain file`,
-      `Move it away: \`mv ${shellWord(file)} /tmp/\`. It is made again.`,
+      `Move it away: \`mv ${shellWord(file)} /tmp/\`. turnbell recreates it.`,
     )
   const whole = stat.size <= LOOK_BYTES_MAX
   const lines = linesOf(file, whole)
-  const junk = lines.filter((line) => jsonAs(Spooled, line) === null).length
-  const many = `${whole ? '' : 'more than '}${count(lines.length, 'line')}`
-  if (junk === 0) return fine('spool', `${many} for the next hub to take in`)
+  const junk = lines.filter((line) => parseJsonAs(Spooled, line) === null).length
+  const total = `${whole ? '' : 'more than '}${count(lines.length, 'line')}`
+  if (junk === 0) return fine('spool', `${total} for the next hub`)
   return warning(
     'spool',
-    `${junk} of ${many} in ${file} cannot be read`,
-    `A hub moves them to ${SPOOL_REJECTED_FILE} beside it when it takes in the others; see who writes there.`,
+    `${junk} of ${total} in ${file} cannot be read`,
+    `Find out what writes there. The next hub moves these lines to ${SPOOL_REJECTED_FILE} in the same folder.`,
   )
 }
 
-function ofRejected(file: string): Finding[] {
+function checkQuarantine(file: string): Finding[] {
   const stat = fs.lstatSync(file, { throwIfNoEntry: false })
   if (stat === undefined || (stat.isFile() && stat.size === 0)) return []
   if (!stat.isFile())
@@ -54,6 +54,19 @@ function ofRejected(file: string): Finding[] {
       `Read them, then \`rm ${shellWord(file)}\`.`,
     ),
   ]
+}
+
+/** Reports entries that had the name of a spool file, were not plain files, and were renamed. */
+function checkOtherEntries(spool: string): Finding[] {
+  const others = fs.readdirSync(spool).filter((name) => name.endsWith(SPOOL_MOVED_SUFFIX))
+  return others.map((name) => {
+    const file = path.join(spool, name)
+    return warning(
+      'spool',
+      `${name.split('.')[0]} in ${spool} was a link, a pipe or a directory and was renamed to ${name}`,
+      `Find out what created it, then remove it: \`rm -r ${shellWord(file)}\`.`,
+    )
+  })
 }
 
 function linesOf(file: string, whole: boolean): string[] {

@@ -1,28 +1,28 @@
-/** Stops the daemons of a home, then its hub, and waits until they are gone. */
-import { TurnbellError } from '../../contracts/errors.ts'
-import { LIMITS } from '../../contracts/limits.ts'
+/** Stops the daemons of a home, then its hub, and waits until they have ended. */
+import { TurnbellError } from '../../contracts/errors/errors.ts'
+import { LIMITS } from '../../contracts/limits/limits.ts'
 import { pause } from '../../ports/pause.ts'
-import { lockHolder } from '../../system/directory-lock.ts'
-import { runningHub, type HubPid } from '../../system/hub-address.ts'
-import { processAlive } from '../../system/processes.ts'
+import { lockHolder } from '../../system/files/owner-lock.ts'
+import { runningHub, type HubPid } from '../../system/config/hub-discovery.ts'
+import { processAlive } from '../../system/process/process-info.ts'
 import type { Cli, Invocation } from '../cli.ts'
 import { personasOfHome } from '../personas/of-home.ts'
 import { daemonPid, stopDaemonIfAny, type Stopped } from '../stop-daemon.ts'
 
 export interface StoppedHome {
-  /** Daemons that ran and have ended. */
+  /** Daemons that were running and have ended. */
   daemons: Stopped[]
-  /** The hub that ran and has ended; null where none ran or it was to be kept. */
+  /** The hub that was running and has ended; null if none ran or it was kept. */
   hub: { pid: number; waited_ms: number } | null
-  /** A bridge that is the hub until another one runs: it ends with its agent's client and is not stopped. */
+  /** Process of an embedded hub, which is not stopped because it ends with its agent's client. Part of the JSON output. */
   stand_in_pid: number | null
-  /** What did not end, with the reason. `name` is a persona or `hub`. */
+  /** Processes that did not end, with the reason. `name` is a persona or `hub`. */
   failed: { name: string; detail: string }[]
 }
 
 const POLL_MS = 25
 
-/** Does not throw for a process that refuses to end: it is in `failed`. */
+/** Does not throw for a process that does not end. It is reported in `failed`. */
 export async function stopHome(
   invocation: Invocation,
   { keep_hub }: { keep_hub: boolean },
@@ -45,16 +45,16 @@ export async function stopHome(
     ),
   )
   const hub = keep_hub ? null : await runningOrStarting(invocation)
-  const stands_in = hub?.stands_in === true
+  const embedded = hub?.stands_in === true
   return {
     daemons: daemons.filter((stopped) => stopped !== null),
-    hub: hub === null || stands_in ? null : await attempt('hub', () => stopHub(invocation, hub)),
-    stand_in_pid: stands_in ? hub.pid : null,
+    hub: hub === null || embedded ? null : await attempt('hub', () => stopHub(invocation, hub)),
+    stand_in_pid: embedded ? hub.pid : null,
     failed,
   }
 }
 
-/** A hub that holds its home and has not written yet where it listens is waited for. */
+/** Waits for a starting hub that holds the lock but has not published its address. */
 async function runningOrStarting({ cli, home }: Invocation): Promise<HubPid | null> {
   const deadline = cli.clock.monotonic() + LIMITS.process_start_ms
   for (;;) {
@@ -65,13 +65,12 @@ async function runningOrStarting({ cli, home }: Invocation): Promise<HubPid | nu
 }
 
 function stopHub(invocation: Invocation, { pid }: HubPid): Promise<{ pid: number; waited_ms: number }> {
-  return endProcess(invocation.cli, pid, `Look at its log: ${invocation.home.hub_log}`)
+  return endProcess(invocation.cli, pid, `Read its log: ${invocation.home.hub_log}`)
 }
 
 /**
- * Sends SIGTERM and waits until the process is gone.
- *
- * @throws `timed_out` where it does not end, `home_not_permitted` where it may not be signalled.
+ * Sends SIGTERM and waits until the process has ended. Throws `timed_out` if it does not end, and `home_not_permitted` if
+ * the process belongs to another user.
  */
 export async function endProcess(
   { clock }: Pick<Cli, 'clock'>,
@@ -84,7 +83,7 @@ export async function endProcess(
   while (processAlive(pid)) {
     if (waited() >= LIMITS.close_grace_ms + LIMITS.control_answer_ms) {
       throw new TurnbellError('timed_out', {
-        detail: `process ${pid} was asked to end and still runs after ${waited()} ms`,
+        detail: `Process ${pid} did not end within ${waited()} ms after SIGTERM.`,
         hint,
       })
     }
@@ -97,8 +96,11 @@ function signal(pid: number): void {
   try {
     process.kill(pid, 'SIGTERM')
   } catch (cause) {
-    // It ended in the meantime.
+    // The process has ended already.
     if ((cause as NodeJS.ErrnoException).code === 'ESRCH') return
-    throw new TurnbellError('home_not_permitted', { detail: `process ${pid} may not be signalled`, cause })
+    throw new TurnbellError('home_not_permitted', {
+      detail: `Process ${pid} belongs to another user.`,
+      cause,
+    })
   }
 }

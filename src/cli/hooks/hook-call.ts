@@ -1,30 +1,25 @@
-/** What every call of a hook needs, whether it goes the quick way or the long one. */
-import { OWN_SERVER_PERSONA } from '../../contracts/codex-environment.ts'
-import { IDENTITY_FORM } from '../../contracts/identity-form.ts'
-import type { Identity, Json } from '../../contracts/ids.ts'
-import { isDeeper } from '../../contracts/json.ts'
-import { LIMITS } from '../../contracts/limits.ts'
+/** One call of a hook: the persona, the client's payload, and the delivery of the event to the hub or the spool. */
+import { OWN_SERVER_PERSONA } from '../../contracts/clients/codex.ts'
+import { Identity, type Json } from '../../contracts/ids.ts'
+import { isDeeper } from '../../contracts/validation/json.ts'
+import { LIMITS } from '../../contracts/limits/limits.ts'
 
-/** Time to start, to write the answer and to end before the client's patience does. */
-const ANSWER_MARGIN_MS = 600
-export const HOOK_PATIENCE_MS = LIMITS.hook_timeout_ms - ANSWER_MARGIN_MS
-
-/** A value stands in the payload, and that in a line of the spool. */
+/** Two less than the limit, because a spooled line nests the payload and the payload nests the value. */
 const VALUE_DEPTH_MAX = LIMITS.json_depth_max - 2
 
 /**
- * For whom a hook tells. Null for a client that acts for nobody, and for one that `turnbell run` started for
- * another persona than the project is connected to: its thread is none of the project's persona's.
+ * Returns the persona of the hook's client. Returns null if the client acts for no persona, or if `turnbell run` started
+ * it for another persona than the project is connected to.
  */
 export function hookPersona(named: string | undefined, env: NodeJS.ProcessEnv): Identity | null {
-  const identity = named ?? env['TURNBELL_PERSONA'] ?? ''
-  if (!IDENTITY_FORM.test(identity)) return null
-  // A variable that names nobody says nothing.
-  const owner = env[OWN_SERVER_PERSONA] ?? ''
-  return IDENTITY_FORM.test(owner) && owner !== identity ? null : identity
+  const identity = Identity.safeParse(named ?? env['TURNBELL_PERSONA'])
+  if (!identity.success) return null
+  // An invalid name in this variable is ignored.
+  const owner = Identity.safeParse(env[OWN_SERVER_PERSONA])
+  return owner.success && owner.data !== identity.data ? null : identity.data
 }
 
-/** What the client says of it, without what nobody could read again. Throws for what is no JSON. */
+/** Parses the client's payload, without values that are nested too deep to be parsed again. Throws for invalid JSON. */
 export function hookPayload(text: string): Record<string, Json> {
   const value: unknown = JSON.parse(text === '' ? '{}' : text)
   if (typeof value !== 'object' || value === null || Array.isArray(value)) return {}
@@ -32,31 +27,31 @@ export function hookPayload(text: string): Record<string, Json> {
   return Object.fromEntries(Object.entries(payload).filter(([, inner]) => !isDeeper(inner, VALUE_DEPTH_MAX)))
 }
 
-/** One event, which is told to the hub or left in the spool, and never both: it would count twice. */
-export interface Untold {
-  /** From now on it is being told. Throws where it was left. */
-  telling: () => void
-  /** Nobody has heard it. Unless it was left before. */
-  leave: () => Promise<void>
-  /** The same where that is not known: unless it is being told. */
-  leaveIfUntold: () => Promise<void>
+/** One hook event. It is sent to the hub or spooled, and never both, because it would count twice. */
+export interface HookDelivery {
+  /** Marks the event as being sent. Throws if it was spooled. */
+  sending: () => void
+  /** Spools an event that the hub did not receive. A second call does nothing. */
+  spool: () => Promise<void>
+  /** Spools the event unless it is being sent, because the hub may have received it then. */
+  spoolUnlessSent: () => Promise<void>
 }
 
-export function untold(left: () => void | Promise<void>): Untold {
-  let state: 'waits' | 'is being told' | 'left' = 'waits'
-  const leave = async () => {
-    if (state === 'left') return
-    state = 'left'
-    await left()
+export function hookDelivery(append: () => void): HookDelivery {
+  let state: 'pending' | 'sending' | 'spooled' = 'pending'
+  const spool = async () => {
+    if (state === 'spooled') return
+    state = 'spooled'
+    append()
   }
   return {
-    telling() {
-      if (state === 'left') throw new Error('it was left in the spool')
-      state = 'is being told'
+    sending() {
+      if (state === 'spooled') throw new Error('the event was spooled')
+      state = 'sending'
     },
-    leave,
-    leaveIfUntold: async () => {
-      if (state === 'waits') await leave()
+    spool,
+    spoolUnlessSent: async () => {
+      if (state === 'pending') await spool()
     },
   }
 }

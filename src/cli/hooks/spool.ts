@@ -1,55 +1,65 @@
-/** What a hook leaves for the hub, which may be away, and which nobody has time to wait for. */
+/** Appends lines to the spool, from which the hub reads them later. A hook has no time to wait for a hub. */
 import fs from 'node:fs'
 import path from 'node:path'
 import type { z } from 'zod'
-import type { Spooled } from '../../contracts/spool.ts'
-import { SPOOL_FILE, SPOOL_REJECTED_FILE, SPOOL_REJECTED_OLDER_FILE } from '../../contracts/spool-files.ts'
-import { LIMITS } from '../../contracts/limits.ts'
-import { timestamp } from '../../ports/clock.ts'
+import {
+  isSpoolFile,
+  SPOOL_FILE,
+  SPOOL_MOVED_SUFFIX,
+  SPOOL_REJECTED_FILE,
+  SPOOL_REJECTED_OLDER_FILE,
+  type Spooled,
+} from '../../contracts/spool/spool.ts'
+import { LIMITS } from '../../contracts/limits/limits.ts'
 import type { Ids } from '../../ports/random.ts'
-import type { Clock } from '../../ports/clock.ts'
-import { prepareHome, type Home } from '../../system/home.ts'
+import { timestamp, type Clock } from '../../ports/clock.ts'
+import { prepareHome, type Home } from '../../system/config/home.ts'
+import { APPEND_PLAIN } from '../../system/files/safe-read.ts'
 
-/** All that a line says but its own id, which keeps it from being taken in twice, and its time. */
-export type Left =
-  z.input<typeof Spooled> extends infer One
-    ? One extends { id: string; at: string }
-      ? Omit<One, 'id' | 'at'>
+/** A line without its id, by which the hub consumes it once, and its time. */
+export type SpoolEntry =
+  z.input<typeof Spooled> extends infer Line
+    ? Line extends { id: string; at: string }
+      ? Omit<Line, 'id' | 'at'>
       : never
     : never
 
-/** Who leaves it. */
-export interface Leaver {
+interface SpoolWriter {
   cli: { ids: Pick<Ids, 'next'>; clock: Pick<Clock, 'now'> }
   home: Home
 }
 
-export function leave({ cli, home }: Leaver, left: Left): void {
+/** Drops the line if the spool is full. */
+export function appendToSpool({ cli, home }: SpoolWriter, entry: SpoolEntry): void {
   prepareHome(home)
-  const line = `${JSON.stringify({ id: cli.ids.next(), at: timestamp(cli.clock), ...left })}\n`
+  const line = `${JSON.stringify({ id: cli.ids.next(), at: timestamp(cli.clock), ...entry })}\n`
   if (waitingBytes(home.spool) + Buffer.byteLength(line) > LIMITS.spool_bytes_max) return
-  const fd = fs.openSync(path.join(home.spool, SPOOL_FILE), 'a+', 0o600)
+  const file = path.join(home.spool, SPOOL_FILE)
+  // A link or a pipe would redirect the line. The hub and doctor report the renamed entry.
+  if (fs.lstatSync(file, { throwIfNoEntry: false })?.isFile() === false)
+    fs.renameSync(file, `${file}.${cli.ids.next()}${SPOOL_MOVED_SUFFIX}`)
+  const fd = fs.openSync(file, APPEND_PLAIN, 0o600)
   try {
-    // One write of one line: two hooks at once append one after the other.
+    // One write for one line, so that lines of concurrent hooks do not mix.
     fs.appendFileSync(fd, endsMidLine(fd) ? `\n${line}` : line)
   } finally {
     fs.closeSync(fd)
   }
 }
 
-/** A full disk may have cut short what somebody wrote, and that would swallow the next line. */
+/** Returns true if a full disk truncated the last line. The next line would be lost as part of it. */
 function endsMidLine(fd: number): boolean {
   const { size } = fs.fstatSync(fd)
   const last = Buffer.alloc(1)
   return size > 0 && fs.readSync(fd, last, 0, 1, size - 1) === 1 && last[0] !== 0x0a
 }
 
-/** Also what the hub has taken away and is not through with. */
+/** Returns the size of all unprocessed lines, including those that the hub is processing. */
 function waitingBytes(spool: string): number {
   let bytes = 0
   for (const name of fs.readdirSync(spool)) {
-    if (name === SPOOL_REJECTED_FILE || name === SPOOL_REJECTED_OLDER_FILE) continue
-    bytes += fs.statSync(path.join(spool, name), { throwIfNoEntry: false })?.size ?? 0
+    if (name === SPOOL_REJECTED_FILE || name === SPOOL_REJECTED_OLDER_FILE || !isSpoolFile(name)) continue
+    bytes += fs.lstatSync(path.join(spool, name), { throwIfNoEntry: false })?.size ?? 0
   }
   return bytes
 }

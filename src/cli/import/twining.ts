@@ -4,12 +4,12 @@
  */
 import fs from 'node:fs'
 import path from 'node:path'
-import type { Found, FoundItem, Spot } from './found.ts'
-import { TurnbellError } from '../../contracts/errors.ts'
-import { handwrittenJson, whyNoJson } from '../../contracts/json.ts'
-import { LIMITS } from '../../contracts/limits.ts'
-import { readPlainFile } from '../../system/plain-file.ts'
-import { ArchiveDay, type ImportSort } from '../../contracts/import.ts'
+import type { Location, ParsedImport, ParsedItem } from './parsed-import.ts'
+import { TurnbellError } from '../../contracts/errors/errors.ts'
+import { handwrittenJson, jsonErrorText } from '../../contracts/validation/json.ts'
+import { LIMITS } from '../../contracts/limits/limits.ts'
+import { readPlainFile } from '../../system/files/safe-read.ts'
+import { ArchiveDay, type ImportSort } from '../../contracts/memory/import.ts'
 
 const NAME = '.twining'
 const BLACKBOARD = 'blackboard.jsonl'
@@ -18,35 +18,31 @@ const GRAPH = 'graph'
 const ARCHIVE = 'archive'
 const INDEX = 'index.json'
 const ARCHIVED = /^(?:(\d{4}-\d\d-\d\d)-)?.*blackboard\.jsonl$/
-/** Its own index of the decisions is made anew, and is not worth a word. */
-const TAKEN_OVER: readonly string[] = [BLACKBOARD, DECISIONS, GRAPH, ARCHIVE, '.gitignore']
+/** Entries of the folder that are imported, or need no mention in the report. */
+const IMPORTED: readonly string[] = [BLACKBOARD, DECISIONS, GRAPH, ARCHIVE, '.gitignore']
 
-/**
- * The folder itself, and the directory whose memory it holds; null where its name does not say that it lies there.
- *
- * @throws `usage_invalid`
- */
+/** Returns the folder and its project; null if the folder has another name. Throws `usage_invalid`. */
 export function twiningFolder(directory: string): { folder: string; project: string | null } {
   const inside = path.join(directory, NAME)
   const folder = isDirectory(inside) ? inside : directory
   if (path.basename(folder) === NAME && lstatOf(folder)?.isSymbolicLink() === true)
     throw new TurnbellError('usage_invalid', {
-      detail: `${folder} is a link: what it leads to may be the memory of something else`,
-      hint: 'Name the folder that it leads to, if that is the one you mean.',
+      detail: `${folder} is a link, and its target may be the memory of another project.`,
+      hint: 'Name the target folder, if that is the one you mean.',
     })
   if (isDirectory(folder) && [BLACKBOARD, DECISIONS, GRAPH].some((name) => isThere(folder, name)))
     return { folder, project: path.basename(folder) === NAME ? path.dirname(folder) : null }
   throw new TurnbellError('usage_invalid', {
     detail: isDirectory(directory)
-      ? `${directory} is no ${NAME} folder, and has none: there is no ${BLACKBOARD}, ${DECISIONS} or ${GRAPH}`
-      : `${directory} is no directory`,
-    hint: `Name the ${NAME} folder itself, or the project that it lies in.`,
+      ? `${directory} is not a ${NAME} folder and does not contain one: there is no ${BLACKBOARD}, ${DECISIONS} or ${GRAPH}.`
+      : `${directory} is not a directory.`,
+    hint: `Name the ${NAME} folder, or the project that contains it.`,
   })
 }
 
-export function readTwining(folder: string): Found {
-  const found: Found = { items: [], unread: [], left_out: [] }
-  const reader = createReader(folder, found)
+export function readTwining(folder: string): ParsedImport {
+  const parsed: ParsedImport = { items: [], unread: [], left_out: [] }
+  const reader = createReader(folder, parsed)
   reader.list('entities', path.join(GRAPH, 'entities.json'))
   reader.list('relations', path.join(GRAPH, 'relations.json'))
   for (const name of reader.names(DECISIONS)) {
@@ -54,23 +50,24 @@ export function readTwining(folder: string): Found {
   }
   reader.lines(BLACKBOARD, (value) => ({ sort: 'entries', value }))
   for (const name of reader.names(ARCHIVE)) {
-    const [said, day] = ARCHIVED.exec(name) ?? []
-    if (said === undefined) continue
+    const [match, day] = ARCHIVED.exec(name) ?? []
+    if (match === undefined) continue
     reader.lines(path.join(ARCHIVE, name), (value) => ({
-      ...{ sort: 'archived', value },
-      day: realDay(day) ?? dayOf(value['timestamp']),
+      sort: 'archived',
+      value,
+      day: validDay(day) ?? dayOf(value['timestamp']),
     }))
   }
-  found.left_out = reader.names('.').filter((name) => !TAKEN_OVER.includes(name))
-  return found
+  parsed.left_out = reader.names('.').filter((name) => !IMPORTED.includes(name))
+  return parsed
 }
 
-type Value = FoundItem['value']
+type Value = ParsedItem['value']
 
-const LINK = 'it is a link, and what it leads to is not taken over'
+const LINK = 'it is a link, and its target is not imported'
 
-function createReader(folder: string, { items, unread }: Found) {
-  /** Null where there is none; what is there and cannot be read is told. */
+function createReader(folder: string, { items, unread }: ParsedImport) {
+  /** Returns null if the file does not exist, or is not readable and therefore reported in `unread`. */
   const bytesOf = (file: string): Buffer | null => {
     if (isLink(folder, path.dirname(file))) {
       unread.push({ file, reason: `${path.dirname(file)}: ${LINK}` })
@@ -82,23 +79,27 @@ function createReader(folder: string, { items, unread }: Found) {
     return null
   }
 
-  const read = (bytes: Buffer, spot: Spot, take: (said: unknown) => void): void => {
+  const read = (bytes: Buffer, location: Location, take: (json: unknown) => void): void => {
     if (bytes.toString().trim() === '') return
-    let said: unknown
+    let json: unknown
     try {
-      // Bytes that are no text would be taken over as something else.
-      said = handwrittenJson(new TextDecoder('utf-8', { fatal: true, ignoreBOM: true }).decode(bytes))
+      // Without `fatal`, invalid bytes would be imported as replacement characters.
+      json = handwrittenJson(new TextDecoder('utf-8', { fatal: true, ignoreBOM: true }).decode(bytes))
     } catch (error) {
-      unread.push({ ...spot, reason: whyNoJson(error) })
+      unread.push({ ...location, reason: jsonErrorText(error) })
       return
     }
-    take(said)
+    take(json)
   }
 
-  const object = (said: unknown, spot: Spot, take: (value: Value) => Omit<FoundItem, keyof Spot>): void => {
-    if (typeof said === 'object' && said !== null && !Array.isArray(said))
-      items.push({ ...spot, ...take(said as Value) })
-    else unread.push({ ...spot, reason: 'it is no JSON object' })
+  const object = (
+    json: unknown,
+    location: Location,
+    take: (value: Value) => Omit<ParsedItem, keyof Location>,
+  ): void => {
+    if (typeof json === 'object' && json !== null && !Array.isArray(json))
+      items.push({ ...location, ...take(json as Value) })
+    else unread.push({ ...location, reason: 'it is not a JSON object' })
   }
 
   return {
@@ -112,28 +113,28 @@ function createReader(folder: string, { items, unread }: Found) {
         return []
       }
     },
-    lines(file: string, take: (value: Value) => Omit<FoundItem, keyof Spot>): void {
+    lines(file: string, take: (value: Value) => Omit<ParsedItem, keyof Location>): void {
       for (const [at, line] of linesIn(bytesOf(file)).entries()) {
-        const spot = { file, line: at + 1 }
-        read(line, spot, (said) => object(said, spot, take))
+        const location = { file, line: at + 1 }
+        read(line, location, (json) => object(json, location, take))
       }
     },
     list(sort: ImportSort, file: string): void {
       const bytes = bytesOf(file)
       if (bytes === null) return
-      read(bytes, { file }, (said) => {
-        if (!Array.isArray(said)) {
-          unread.push({ file, reason: 'it is no list' })
+      read(bytes, { file }, (json) => {
+        if (!Array.isArray(json)) {
+          unread.push({ file, reason: 'it is not a list' })
           return
         }
-        for (const [at, one] of said.entries())
-          object(one, { file, item: at + 1 }, (value) => ({ sort, value }))
+        for (const [at, item] of json.entries())
+          object(item, { file, item: at + 1 }, (value) => ({ sort, value }))
       })
     },
     whole(sort: ImportSort, file: string): void {
       const bytes = bytesOf(file)
       if (bytes !== null)
-        read(bytes, { file }, (said) => object(said, { file }, (value) => ({ sort, value })))
+        read(bytes, { file }, (json) => object(json, { file }, (value) => ({ sort, value })))
     },
   }
 }
@@ -149,14 +150,14 @@ function linesIn(bytes: Buffer | null): Buffer[] {
   return [...lines, bytes.subarray(from)]
 }
 
-/** Of a time that makes no sense the hub will say so itself. */
+/** Returns 1970-01-01 for an invalid time, which the hub reports. */
 function dayOf(timestamp: unknown): string {
   const day = typeof timestamp === 'string' ? timestamp.slice(0, 'yyyy-mm-dd'.length) : ''
-  return realDay(day) ?? '1970-01-01'
+  return validDay(day) ?? '1970-01-01'
 }
 
-/** One day that the calendar does not know would have the hub refuse all that comes with it. */
-function realDay(day: string | undefined): string | null {
+/** Returns null for a day that is not in the calendar, because the hub would refuse the whole call for it. */
+function validDay(day: string | undefined): string | null {
   return ArchiveDay.safeParse(day).data ?? null
 }
 
@@ -164,7 +165,7 @@ function isThere(folder: string, name: string): boolean {
   return fs.existsSync(path.join(folder, name))
 }
 
-/** Of a folder inside; which one was named itself is up to whoever named it. */
+/** Returns true for a link inside the folder. The folder itself was named by the user. */
 function isLink(folder: string, name: string): boolean {
   return name !== '.' && lstatOf(path.join(folder, name))?.isSymbolicLink() === true
 }

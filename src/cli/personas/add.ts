@@ -1,40 +1,39 @@
 /**
- * A persona is two things: an entry in this machine's config.yaml (what to start here) and a record at
- * the hub (who may be sent to). Adding writes the first, then asks for the second; a hub that is not
- * running takes configured personas in when it starts.
+ * Adds a persona: writes an entry to this machine's config.yaml, which decides what to start here, then adds a record at
+ * the hub, which makes it a recipient. A hub that is not running adds configured personas when it starts.
  */
 import fs from 'node:fs'
 import type { AcpSettings, PersonaSettings } from '../../contracts/config.ts'
-import { TurnbellError } from '../../contracts/errors.ts'
+import { TurnbellError } from '../../contracts/errors/errors.ts'
 import { RESERVED_IDENTITIES, SurfaceKind } from '../../contracts/ids.ts'
 import type { Persona } from '../../contracts/registry.ts'
-import { changeConfigFile, deleteInYaml, setInYaml } from '../../system/config-file.ts'
-import { programPlace } from '../../system/config-layers.ts'
-import { prepareHome } from '../../system/home.ts'
-import { systemPlaces } from '../../system/places.ts'
+import { changeConfigFile, deleteInYaml, setInYaml } from '../../system/config/edit-config-file.ts'
+import { expandProgram } from '../../system/config/config-layers.ts'
+import { prepareHome } from '../../system/config/home.ts'
+import { systemPathInspector } from '../../system/files/path-inspector.ts'
 import type { Cli, Invocation } from '../cli.ts'
 import { daemonRuns } from '../control-client.ts'
 import { placeFrom } from '../scope.ts'
 import { commandWords } from './command-words.ts'
 import { acpSettings, headlessSetting, requireKept, type KeptAgentOptions } from './kept-agent.ts'
-import { addAtHub } from './listing.ts'
-import { paneSettings, type PaneOptions, type SaidPane } from './pane.ts'
+import { addAtHub } from './persona-api.ts'
+import { paneSettings, type PaneOptions, type PaneSettings } from './pane.ts'
 
 export interface AddOptions extends KeptAgentOptions, Omit<PaneOptions, 'surface'> {
-  /** Of a persona that this machine knows: as it was. */
+  /** Defaults to the surface of the configured persona. */
   surface?: SurfaceKind
   project?: string
   command?: string[]
   statusFile?: string
 }
 
-/** Only what was said: defaults belong to the program, not into a person's file. */
+/** Only the given options. Defaults are not written to the user's file. */
 interface Settings {
   surface: SurfaceKind
   project?: string
   command?: { argv: string[]; status_file?: string }
   acp?: AcpSettings
-  tmux?: SaidPane
+  tmux?: PaneSettings
   headless?: boolean
   permissions?: NonNullable<PersonaSettings['permissions']>
 }
@@ -46,7 +45,7 @@ export async function addPersona(
 ): Promise<void> {
   const { home, out } = invocation
   const settings = settingsOf(invocation, identity, options)
-  // Read before anything is written: a broken file must be mended by hand, not edited blindly.
+  // Read before anything is written, because an invalid file must be fixed by hand.
   const before = invocation.config().personas[identity]
   prepareHome(home)
   const changed = await changeConfigFile(home.config, (text) => withPersona(text, identity, settings, before))
@@ -65,14 +64,14 @@ export async function addPersona(
     [
       `${identity} is ${changed ? 'written to' : 'already in'} ${home.config}.`,
       ...(before !== undefined && before.surface !== settings.surface
-        ? [`It is reached at ${settings.surface} from now on, no more at ${before.surface}.`]
+        ? [`Its surface is now ${settings.surface}, and was ${before.surface}.`]
         : []),
       persona === null
-        ? 'No hub runs now; it will be registered when the next one starts.'
-        : `The hub knows it: ${persona.state}.`,
-      ...(settings.project !== undefined && systemPlaces(home).holdsHome(settings.project)
+        ? 'No hub runs; the next hub adds it when it starts.'
+        : `Its state at the hub is ${persona.state}.`,
+      ...(settings.project !== undefined && systemPathInspector(home).hasHome(settings.project)
         ? [
-            `${settings.project} holds a home of turnbell and is no project: what ${identity} remembers is kept with the hub.`,
+            `${settings.project} contains a home of turnbell and is not a project, so the memory of ${identity} is stored at the hub.`,
           ]
         : []),
       daemonAdvice(identity, daemon_running, changed),
@@ -83,13 +82,13 @@ export async function addPersona(
 function daemonAdvice(identity: string, running: boolean, changed: boolean): string {
   const by_hand = `\`turnbell daemon --persona ${identity}\``
   if (!running)
-    return `A \`turnbell up\` that runs starts its daemon by itself; else \`turnbell up\`, or ${by_hand}.`
-  if (!changed) return 'Its daemon runs.'
+    return `A running \`turnbell up\` starts its daemon; otherwise run \`turnbell up\` or ${by_hand}.`
+  if (!changed) return 'Its daemon is running.'
   const stop = `\`turnbell shutdown --persona ${identity}\``
-  return `Its daemon still runs as before: a \`turnbell up\` that started it starts it anew; else ${stop}, then ${by_hand}.`
+  return `Its daemon still has the old settings: the \`turnbell up\` that started it restarts it; otherwise run ${stop}, then ${by_hand}.`
 }
 
-/** Says again what was said, and leaves alone what was not: adding a wrapped persona keeps its command. */
+/** Writes the given settings and keeps the others, so that adding a wrapped persona keeps its command. */
 function withPersona(
   text: string,
   identity: string,
@@ -101,19 +100,20 @@ function withPersona(
     const nested = { ...(command && { command }), ...(acp && { acp }), ...(tmux && { tmux }) }
     return setInYaml(text, at(), { ...settings, ...nested })
   }
-  const moved = before.surface !== settings.surface
+  const surface_changed = before.surface !== settings.surface
   let changed = text
-  if (before.command !== undefined && (moved || acp !== undefined))
+  if (before.command !== undefined && (surface_changed || acp !== undefined))
     changed = deleteInYaml(changed, at('command'))
-  const kept_otherwise = command !== undefined || settings.headless === true
-  if (before.acp !== undefined && (moved || kept_otherwise)) changed = deleteInYaml(changed, at('acp'))
-  if (before.tmux !== undefined && moved) changed = deleteInYaml(changed, at('tmux'))
-  if (before.headless !== undefined && (moved || acp !== undefined))
+  const replaces_acp = command !== undefined || settings.headless === true
+  if (before.acp !== undefined && (surface_changed || replaces_acp))
+    changed = deleteInYaml(changed, at('acp'))
+  if (before.tmux !== undefined && surface_changed) changed = deleteInYaml(changed, at('tmux'))
+  if (before.headless !== undefined && (surface_changed || acp !== undefined))
     changed = deleteInYaml(changed, at('headless'))
-  // Leave that was given to another agent is not this one's.
+  // Permissions of another agent do not apply to the new one.
   const other_agent =
-    acp === undefined ? before.acp !== undefined && kept_otherwise : !sameWords(acp, before.acp)
-  if (before.permissions !== undefined && (moved || other_agent))
+    acp === undefined ? before.acp !== undefined && replaces_acp : !sameWords(acp, before.acp)
+  if (before.permissions !== undefined && (surface_changed || other_agent))
     changed = deleteInYaml(changed, at('permissions'))
   for (const [key, value] of Object.entries(settings)) changed = setInYaml(changed, at(key), value)
   for (const [key, value] of Object.entries(command ?? {})) {
@@ -124,11 +124,11 @@ function withPersona(
   return changed
 }
 
-/** What was read of the file has its program by its whole path. */
+/** Compares resolved program paths, because those from the file are resolved already. */
 const sameWords = (acp: AcpSettings, before: AcpSettings | undefined) =>
-  JSON.stringify(acp.argv.map(programPlace)) === JSON.stringify(before?.argv)
+  JSON.stringify(acp.argv.map(expandProgram)) === JSON.stringify(before?.argv)
 
-/** Null where no hub runs; its next start makes up for it. */
+/** Returns null if no hub runs. The next hub adds the persona when it starts. */
 async function register(
   invocation: Invocation,
   identity: string,
@@ -142,20 +142,20 @@ async function register(
   }
 }
 
-function settingsOf(invocation: Invocation, identity: string, said: AddOptions): Settings {
+function settingsOf(invocation: Invocation, identity: string, given: AddOptions): Settings {
   const { cli } = invocation
   if ((RESERVED_IDENTITIES as readonly string[]).includes(identity)) {
     throw usage(`The name ${identity} is reserved.`, 'Choose another name.')
   }
   const before = invocation.config().personas[identity]
-  const surface = said.surface ?? before?.surface
+  const surface = given.surface ?? before?.surface
   if (surface === undefined) {
     throw usage(
-      `This machine knows no ${identity} yet, and it is not said where its agent can be reached.`,
+      `${identity} is not configured on this machine, and --surface is missing.`,
       `Add --surface with one of ${SurfaceKind.options.join(', ')}.`,
     )
   }
-  const options = { ...said, surface }
+  const options = { ...given, surface }
   const command = commandSettings(cli, options)
   const acp = acpSettings(options)
   const tmux = paneSettings(cli, options, before)
@@ -163,13 +163,13 @@ function settingsOf(invocation: Invocation, identity: string, said: AddOptions):
   requireProgram(identity, { surface, command, acp }, before)
   const { permissions } = options
   if (permissions !== undefined) requireKept(options, before)
-  if (options.project === '') throw usage('--project is empty.', 'Name a directory, or leave it out.')
-  // An agent that is started must work somewhere.
-  const settled = (acp === undefined && headless !== true) || before?.project !== undefined
-  const named = options.project ?? (settled ? undefined : '.')
+  if (options.project === '') throw usage('--project is empty.', 'Name a directory, or omit it.')
+  // An agent that the daemon starts needs a directory.
+  const needs_none = (acp === undefined && headless !== true) || before?.project !== undefined
+  const named = options.project ?? (needs_none ? undefined : '.')
   const project = named === undefined ? undefined : placeFrom(cli, named)
   if (project !== undefined && !isDirectory(project)) {
-    throw usage(`--project is no directory: ${project}`, 'Make it first, or correct the path.')
+    throw usage(`--project is not a directory: ${project}`, 'Create the directory, or correct the path.')
   }
   return {
     surface,
@@ -182,7 +182,7 @@ function settingsOf(invocation: Invocation, identity: string, said: AddOptions):
   }
 }
 
-/** A persona of the surface command cannot be rung without a program. */
+/** Throws `usage_invalid` for a persona of the surface command without a program. */
 function requireProgram(
   identity: string,
   { surface, command, acp }: { [Key in 'surface' | 'command' | 'acp']: Settings[Key] | undefined },
@@ -192,8 +192,8 @@ function requireProgram(
   const is_kept = before?.surface === 'command' && (before.command ?? before.acp) !== undefined
   if (is_kept) return
   throw usage(
-    `--surface command needs the program that rings ${identity}, and none is named.`,
-    "Add --command 'PROGRAM ARGUMENT…', or --acp 'PROGRAM ARGUMENT…' for an agent that its daemon keeps.",
+    `--surface command requires the program that rings ${identity}.`,
+    "Add --command 'PROGRAM ARGUMENT…', or --acp 'PROGRAM ARGUMENT…' for an agent that its daemon runs.",
   )
 }
 
@@ -205,12 +205,12 @@ function commandSettings(
   if (surface !== 'command' && (command !== undefined || statusFile !== undefined)) {
     throw usage(
       `--command and --status-file belong to the surface command, not to ${surface}.`,
-      'Use --surface command, or leave them out.',
+      'Use --surface command, or omit them.',
     )
   }
   if (command === undefined) {
     if (statusFile === undefined) return undefined
-    throw usage('--status-file says when a command may be rung, but there is no --command.', 'Add --command.')
+    throw usage('--status-file requires --command.', 'Add --command.')
   }
   return {
     argv: commandWords(command),

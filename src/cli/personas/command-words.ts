@@ -1,13 +1,12 @@
-/** What `--command` and its like say: one line to be split, or one word each time it is given. */
-import { TurnbellError } from '../../contracts/errors.ts'
+/** Words of options such as `--command`: one line that is split, or one word per option. */
+import { TurnbellError } from '../../contracts/errors/errors.ts'
 
 /** Collects a repeatable option. */
 export const collect = (word: string, before: string[] = []): string[] => [...before, word]
 
 /**
- * Given once, it is a line and is split at blanks; single and double quotes keep blanks together, a
- * backslash keeps the next character. Given several times, every word stands as it is. No shell ever
- * sees it: `$`, `|`, `>` and `*` mean nothing.
+ * Splits a single value at blanks. Single and double quotes group words, and a backslash escapes the next character.
+ * Several values are used as they are. No shell is involved, so `$`, `|`, `>` and `*` have no meaning.
  */
 export function commandWords(given: readonly string[], flag = '--command'): string[] {
   const [line] = given
@@ -15,19 +14,19 @@ export function commandWords(given: readonly string[], flag = '--command'): stri
   if (words.length === 0 || words[0] === '') {
     throw new TurnbellError('usage_invalid', {
       detail: `${flag} names no program.`,
-      hint: `As in ${flag} 'nightly-agent --once'.`,
+      hint: `Name one, such as ${flag} 'nightly-agent --once'.`,
     })
   }
   if (words.includes('')) {
     throw new TurnbellError('usage_invalid', {
-      detail: `${flag} has a word without a letter, which config.yaml cannot hold.`,
-      hint: 'Leave it out, or let a shell say it: --command sh --command -c --command "agent --flag \'\'".',
+      detail: `${flag} contains an empty word, which config.yaml does not allow.`,
+      hint: 'Omit it, or pass it by a shell: --command sh --command -c --command "agent --flag \'\'".',
     })
   }
   return words
 }
 
-/** Word splitting as in POSIX sh, section 2.2 (quoting), without expansions. */
+/** Splits words as POSIX sh does (section 2.2, quoting), without expansions. */
 export function splitWords(line: string, flag = '--command'): string[] {
   const words: string[] = []
   let word: string | null = null
@@ -59,7 +58,7 @@ export function splitWords(line: string, flag = '--command'): string[] {
   return words
 }
 
-/** Inside double quotes a backslash is only special before what it could protect. */
+/** In double quotes, a backslash escapes only a quote or a backslash. */
 function escapes(next: string | undefined, quote: '"' | "'" | null): boolean {
   if (next === undefined) return false
   return quote === null || next === '"' || next === '\\'

@@ -1,14 +1,13 @@
 /**
- * The end of a persona on this machine. The hub first: from then on nothing brings it back by itself.
- * Then, for good, its settings: who starts what is configured must not find it any more. Last its daemon,
- * over the control socket and until it is gone, which may take its time.
+ * Wraps or removes personas. The hub is first, so that nothing reactivates the persona. A removal then deletes its
+ * settings, so that nothing starts it. The daemon is last, because its stop may take time.
  */
 import path from 'node:path'
 import * as z from 'zod'
-import { TurnbellError } from '../../contracts/errors.ts'
+import { TurnbellError } from '../../contracts/errors/errors.ts'
 import { Identity } from '../../contracts/ids.ts'
 import { Persona } from '../../contracts/registry.ts'
-import { changeConfigFile, deleteInYaml } from '../../system/config-file.ts'
+import { changeConfigFile, deleteInYaml } from '../../system/config/edit-config-file.ts'
 import type { Invocation } from '../cli.ts'
 import { personasOfHome } from './of-home.ts'
 import { leavingOf, requireRemovable } from './leaving.ts'
@@ -16,9 +15,9 @@ import { daemonPid, describeStopped, stopDaemonIfAny, type Stopped } from '../st
 
 interface Ended {
   identity: string
-  /** As the hub has it now; null where it never knew the persona. */
+  /** State at the hub; null if the hub never knew the persona. */
   persona: Persona | null
-  /** Null where no daemon ran. */
+  /** Null if no daemon ran. */
   daemon: Stopped | null
   config_changed: boolean
 }
@@ -29,9 +28,9 @@ export async function endPersona(
   how: 'wrap' | 'remove',
   force = false,
 ): Promise<void> {
-  // What waits for one that rests is kept for its return.
+  // Wrapping keeps pending signals, so it needs no confirmation.
   if (how === 'remove') await requireRemovable(invocation, await leavingOf(invocation, [identity]), force)
-  // Looked up before the hub is told: the hub tells the daemon, which may be gone a moment later.
+  // Read before the call to the hub, because the hub may stop the daemon.
   const pid = await daemonPid(invocation, identity)
   const persona = await endAtHub(invocation, identity, how)
   const config_changed = how === 'remove' && (await forget(invocation, [identity]))
@@ -41,9 +40,8 @@ export async function endPersona(
 }
 
 /**
- * Every persona of a project: at the hub and in the configuration in one step, then one daemon after the other.
- *
- * @throws the first refusal of a daemon to go, once all were told.
+ * Removes every persona of a project: all at the hub and in the configuration, then one daemon after the other. Throws the
+ * first error of a daemon after all were requested to stop.
  */
 export async function endProject(invocation: Invocation, directory: string, force: boolean): Promise<void> {
   const project = path.resolve(invocation.cli.cwd, directory)
@@ -70,11 +68,11 @@ export async function endProject(invocation: Invocation, directory: string, forc
   await invocation.out.result({ project, removed: ended }, () =>
     ended.length === 0
       ? `No persona belongs to ${project}.`
-      : ended.map((one) => describeEnded(one, 'remove')).join('\n'),
+      : ended.map((persona) => describeEnded(persona, 'remove')).join('\n'),
   )
 }
 
-/** Those that this machine has configured for a project. */
+/** Returns the personas that this machine has configured for a project. */
 function configuredFor(invocation: Invocation, project: string): string[] {
   const { personas } = invocation.config()
   return Object.keys(personas).filter((name) => personas[name]?.project === project)
@@ -88,7 +86,7 @@ async function endAtHub(
   try {
     return await invocation.hub().ask('personas', how, { identity }, Persona)
   } catch (error) {
-    // One that was only ever configured can still be removed from this machine.
+    // A persona that exists only in the configuration can still be removed.
     const unknown = error instanceof TurnbellError && error.code === 'target_unknown'
     if (unknown && how === 'remove' && invocation.config().personas[identity] !== undefined) return null
     throw error
@@ -104,9 +102,9 @@ function forget({ home }: Invocation, identities: readonly string[]): Promise<bo
 function describeEnded({ identity, daemon, config_changed }: Ended, how: 'wrap' | 'remove'): string {
   return [
     how === 'wrap'
-      ? `${identity} is wrapped: it takes no signals, what waits is kept. \`turnbell persona add ${identity} …\` brings it back.`
+      ? `${identity} is wrapped (retired): new signals are refused, and pending ones are kept. \`turnbell persona add ${identity} …\` reactivates it.`
       : `${identity} is removed.`,
-    daemon === null ? 'No daemon of it was running here.' : describeStopped(daemon),
-    ...(config_changed ? ['Its settings are gone from the configuration.'] : []),
+    daemon === null ? 'Its daemon was not running here.' : describeStopped(daemon),
+    ...(config_changed ? ['Its settings were removed from the configuration.'] : []),
   ].join('\n')
 }

@@ -1,11 +1,11 @@
-/** What `persona add` says of an agent that its daemon keeps, without a window. */
+/** Options of `persona add` for a headless agent, which its daemon runs. */
 import type { AcpSettings, PersonaSettings } from '../../contracts/config.ts'
-import { TurnbellError } from '../../contracts/errors.ts'
+import { TurnbellError } from '../../contracts/errors/errors.ts'
 import { ClientKind, type SurfaceKind } from '../../contracts/ids.ts'
 import { commandWords } from './command-words.ts'
 
 export interface KeptAgentOptions {
-  /** As it was given: one line, or a word each time. */
+  /** One line, or one word per option. */
   acp?: string[]
   headless?: boolean
   permissions?: NonNullable<PersonaSettings['permissions']>
@@ -13,7 +13,7 @@ export interface KeptAgentOptions {
 
 const SURFACES: readonly SurfaceKind[] = ['claude-code', 'codex', 'opencode', 'command']
 
-/** Undefined where nothing was said of it. Throws `usage_invalid`. */
+/** Returns undefined without the option. Throws `usage_invalid`. */
 export function acpSettings({
   acp,
   surface,
@@ -24,15 +24,12 @@ export function acpSettings({
     throw usage(`--acp does not belong to the surface ${surface}.`, `Use one of ${SURFACES.join(', ')}.`)
   }
   if (command !== undefined) {
-    throw usage(
-      '--acp keeps the agent by itself, so there is nothing for --command.',
-      'Leave one of them out.',
-    )
+    throw usage('--acp and --command exclude each other.', 'Omit one of them.')
   }
   return { argv: commandWords(acp, '--acp') }
 }
 
-/** Undefined where nothing was said of it. @throws `usage_invalid` */
+/** Returns undefined without the option. Throws `usage_invalid`. */
 export function headlessSetting({
   headless,
   acp,
@@ -45,21 +42,20 @@ export function headlessSetting({
       `Use one of ${ClientKind.options.join(', ')}.`,
     )
   }
-  if (acp !== undefined)
-    throw usage('--acp and --headless are two ways to keep an agent.', 'Leave one of them out.')
+  if (acp !== undefined) throw usage('--acp and --headless exclude each other.', 'Omit one of them.')
   return true
 }
 
-/** Somebody with a window is asked there. @throws `usage_invalid` */
+/** Throws `usage_invalid` for an agent with a window, which asks the person for permissions. */
 export function requireKept(
   { acp, headless, surface }: KeptAgentOptions & { surface: SurfaceKind },
   before: PersonaSettings | undefined,
 ): void {
-  const stays = before?.surface === surface ? before : undefined
-  if (acp !== undefined || stays?.acp !== undefined || (headless ?? stays?.headless) === true) return
+  const kept = before?.surface === surface ? before : undefined
+  if (acp !== undefined || kept?.acp !== undefined || (headless ?? kept?.headless) === true) return
   throw usage(
-    '--permissions says what an agent without a window is answered; this one has a window, and asks there.',
-    'Add --headless or --acp, or leave it out.',
+    '--permissions is only for an agent without a window.',
+    'Add --headless or --acp, or omit --permissions.',
   )
 }
 

@@ -1,28 +1,28 @@
-/** Consequences of removing personas: undelivered signals, and clients that are still wired to them. */
-import { TurnbellError } from '../../contracts/errors.ts'
+/** Consequences of removing personas: undelivered signals, and clients that are still connected to them. */
+import { TurnbellError } from '../../contracts/errors/errors.ts'
 import * as z from 'zod'
 import { PersonaOverview } from '../../contracts/registry.ts'
-import { shellWord } from '../../system/shell-word.ts'
+import { shellWord } from '../../system/process/shell-word.ts'
 import { canAsk, confirm } from '../ask.ts'
 import type { Invocation } from '../cli.ts'
-import { connectionsIn, type ClientConnection } from '../connect/record.ts'
+import { connectionsIn, type ClientConnection } from '../connect/connection-record.ts'
 import { count } from '../render.ts'
 
 export interface Leaving {
-  /** Signals that wait, by persona; only those where some do. */
+  /** Personas with pending signals. */
   waiting: { identity: string; pending_count: number }[]
-  /** Projects whose client still acts for one of them. */
+  /** Connections whose client still acts for one of the personas. */
   wired: Pick<ClientConnection, 'client' | 'project' | 'persona'>[]
 }
 
-/** Only what is needed: the hub may be of another version. */
+/** Only the required fields, because the hub may have another version. */
 const Listing = z.object({ personas: z.array(PersonaOverview.pick({ identity: true, pending_count: true })) })
 
-/** Without a hub nothing is known to wait. */
+/** Without a hub, no pending signals are reported. */
 export async function leavingOf(invocation: Invocation, identities: readonly string[]): Promise<Leaving> {
   const wired = connectionsIn(invocation.home)
     .each()
-    .flatMap((one) => (one instanceof TurnbellError || one.client === 'git' ? [] : [one]))
+    .flatMap((record) => (record instanceof TurnbellError || record.client === 'git' ? [] : [record]))
     .filter(({ persona }) => identities.includes(persona))
     .map(({ client, project, persona }) => ({ client, project, persona }))
   return { waiting: await waitingFor(invocation, identities), wired }
@@ -39,16 +39,15 @@ async function waitingFor(
       .filter(({ identity, pending_count }) => identities.includes(identity) && pending_count > 0)
       .map(({ identity, pending_count }) => ({ identity, pending_count }))
   } catch (error) {
-    // The removal itself says what is wrong with the hub.
+    // The removal itself reports the problem with the hub.
     if (error instanceof TurnbellError) return []
     throw error
   }
 }
 
 /**
- * Resolves where they may be removed: nothing is left behind, it is forced, or the person says yes.
- *
- * @throws `removal_unforced` where nobody can be asked, or the answer is no.
+ * Resolves if the personas may be removed: there are no consequences, it is forced, or the person confirms. Throws
+ * `removal_unforced` if no one can be asked, or the answer is no.
  */
 export async function requireRemovable(
   { cli, out, json }: Invocation,

@@ -1,10 +1,10 @@
-/** LaunchAgents: one property list for the hub, one for each persona. See launchd.plist(5), launchctl(1). */
+/** Services as LaunchAgents: one property list for the hub, one for each persona. See launchd.plist(5), launchctl(1). */
 import fs from 'node:fs'
 import path from 'node:path'
-import { TurnbellError } from '../../contracts/errors.ts'
-import { LIMITS } from '../../contracts/limits.ts'
+import { TurnbellError } from '../../contracts/errors/errors.ts'
+import { LIMITS } from '../../contracts/limits/limits.ts'
 import { pause } from '../../ports/pause.ts'
-import { userDirectory } from '../../system/home.ts'
+import { userDirectory } from '../../system/config/home.ts'
 import type { Invocation } from '../cli.ts'
 import { runOrFail } from './run.ts'
 import {
@@ -49,9 +49,9 @@ export function launchd(invocation: Invocation, uid: number): ServiceManager {
     },
 
     async enable(unit) {
-      // An agent that is loaded already would keep its old file.
+      // A loaded agent would keep its old property list.
       await cli.runProgram('launchctl', ['bootout', `${domain}/${unit.name}`])
-      await onceItHasEnded(cli, () => runOrFail(cli, 'launchctl', ['bootstrap', domain, unit.file]))
+      await retryWhileEnding(cli, () => runOrFail(cli, 'launchctl', ['bootstrap', domain, unit.file]))
     },
 
     async disable(unit) {
@@ -81,8 +81,8 @@ export function launchd(invocation: Invocation, uid: number): ServiceManager {
   }
 }
 
-/** `bootout` answers while the agent is still ending, and until it has ended `bootstrap` fails as if it were broken. */
-async function onceItHasEnded(
+/** Retries, because `bootout` returns before the agent has ended, and `bootstrap` fails until it has. */
+async function retryWhileEnding(
   { clock }: Invocation['cli'],
   bootstrap: () => Promise<unknown>,
 ): Promise<void> {
@@ -92,13 +92,13 @@ async function onceItHasEnded(
       await bootstrap()
       return
     } catch (error) {
-      const still_there = error instanceof TurnbellError && STILL_THERE.test(error.detail)
-      if (!still_there || clock.monotonic() > deadline) throw error
+      const is_ending = error instanceof TurnbellError && STILL_ENDING.test(error.detail)
+      if (!is_ending || clock.monotonic() > deadline) throw error
       await pause(clock, POLL_MS)
     }
   }
 }
 
 const POLL_MS = 500
-/** Input/output error, and operation already in progress: what launchctl says and ends with. */
-const STILL_THERE = /^launchctl bootstrap .* ended with (5|37)\b/
+/** Exit codes of launchctl for an input/output error and for an operation in progress. */
+const STILL_ENDING = /^launchctl bootstrap .* ended with (5|37)\b/

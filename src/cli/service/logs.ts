@@ -1,23 +1,23 @@
-/** The end of a log file: pino JSON lines, for people in one line each. */
+/** Reads the end of a log file of pino JSON lines, and formats each as one line for people. */
 import fs from 'node:fs'
 import { printable } from '../render.ts'
 
 const BLOCK_BYTES = 1024 * 1024
 
-/** The last lines of it, read from its end until there are so many. */
+/** Returns the last lines of the file, read backwards in blocks. */
 export function tail(file: string, lines: number): string[] {
   if (!fs.existsSync(file)) return []
   const fd = fs.openSync(file, 'r')
   try {
     const blocks: Buffer[] = []
     let from = fs.fstatSync(fd).size
-    // One more than are asked for: what is before it may be half a line.
-    for (let found = 0; from > 0 && found <= lines;) {
+    // One line more than requested, because the first may be incomplete.
+    for (let newlines = 0; from > 0 && newlines <= lines;) {
       const block = Buffer.alloc(Math.min(BLOCK_BYTES, from))
       from -= block.length
       fs.readSync(fd, block, 0, block.length, from)
       blocks.unshift(block)
-      found += block.filter((byte) => byte === NEWLINE).length
+      newlines += block.filter((byte) => byte === NEWLINE).length
     }
     const whole = Buffer.concat(blocks).toString('utf8').split('\n')
     return (from > 0 ? whole.slice(1) : whole).filter(Boolean).slice(-lines)
@@ -37,7 +37,7 @@ const LEVELS: Record<number, string> = {
   60: 'fatal',
 }
 
-/** A line as data; one that is no JSON (a process that broke before it could log) stays text. */
+/** Returns the parsed line. Text that is not JSON, from a process that crashed before it could log, stays text. */
 export function parseLine(line: string): unknown {
   try {
     return JSON.parse(line) as unknown

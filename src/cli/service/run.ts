@@ -1,9 +1,9 @@
-/** The service manager's own program, and its refusals as ours. */
-import { TurnbellError } from '../../contracts/errors.ts'
+/** Runs the program of a service manager, and turns its failures into errors of turnbell. */
+import { TurnbellError } from '../../contracts/errors/errors.ts'
 import type { Cli } from '../cli.ts'
 import type { ProgramResult } from '../run-program.ts'
 
-/** @throws `client_missing` where the program is not there, `service_failed` with what it said. */
+/** Throws `client_missing` if the program does not exist, and `service_failed` with its output. */
 export async function runOrFail(
   cli: Pick<Cli, 'runProgram'>,
   command: string,
@@ -15,11 +15,11 @@ export async function runOrFail(
   if (result.code === null) {
     throw new TurnbellError('client_missing', {
       detail: `${line}: ${result.stderr}`,
-      hint: `This machine has no ${command}. \`turnbell service install --print\` shows the unit, to be used with another supervisor.`,
+      hint: `Use another supervisor with the unit of \`turnbell service install --print\`; this machine has no ${command}.`,
     })
   }
-  const said = (result.stderr.trim() || result.stdout.trim()).split('\n').slice(0, 3).join('; ')
+  const output = (result.stderr.trim() || result.stdout.trim()).split('\n').slice(0, 3).join('; ')
   throw new TurnbellError('service_failed', {
-    detail: `${line} ended with ${result.code}${said === '' ? '' : `: ${said}`}`,
+    detail: `${line} ended with ${result.code}${output === '' ? '' : `: ${output}`}`,
   })
 }

@@ -1,15 +1,15 @@
-/** What `turnbell service` does, whatever manages services on this machine. */
+/** `turnbell service` for every service manager: install, uninstall, status. */
 import fs from 'node:fs'
 import path from 'node:path'
-import { TurnbellError } from '../../contracts/errors.ts'
-import { LIMITS } from '../../contracts/limits.ts'
+import { TurnbellError } from '../../contracts/errors/errors.ts'
+import { LIMITS } from '../../contracts/limits/limits.ts'
 import { pause } from '../../ports/pause.ts'
-import { prepareHome, type Home } from '../../system/home.ts'
-import { lockHolder } from '../../system/directory-lock.ts'
-import { runningHub, type HubPid } from '../../system/hub-address.ts'
-import { processAlive } from '../../system/processes.ts'
-import { removeSocket } from '../../system/local-socket.ts'
-import { replaceFile } from '../../system/replace-file.ts'
+import { prepareHome, type Home } from '../../system/config/home.ts'
+import { lockHolder } from '../../system/files/owner-lock.ts'
+import { runningHub, type HubPid } from '../../system/config/hub-discovery.ts'
+import { processAlive } from '../../system/process/process-info.ts'
+import { removeSocket } from '../../system/ipc/unix-socket.ts'
+import { writeFileAtomic } from '../../system/files/atomic-write.ts'
 import type { Invocation } from '../cli.ts'
 import { daemonPid, stopDaemonIfAny } from '../stop-daemon.ts'
 import { launchd } from './launchd.ts'
@@ -29,13 +29,13 @@ export function managerOf(invocation: Invocation): ServiceManager {
       return windowsTasks(invocation)
     default:
       throw new TurnbellError('client_missing', {
-        detail: `turnbell knows no service manager on ${invocation.cli.platform}`,
-        hint: 'Start `turnbell hub` and `turnbell daemon` from what supervises processes there.',
+        detail: `turnbell supports no service manager on ${invocation.cli.platform}.`,
+        hint: 'Start `turnbell hub` and `turnbell daemon` from a supervisor of that system.',
       })
   }
 }
 
-/** Written, enabled, started; or, where the manager refuses, as it was before. */
+/** Writes, enables and starts a service. Restores the previous state if the manager refuses. */
 export async function install(invocation: Invocation, manager: ServiceManager, unit: Unit): Promise<void> {
   prepareHome(invocation.home)
   requireOwn(invocation, manager, unit)
@@ -46,63 +46,62 @@ export async function install(invocation: Invocation, manager: ServiceManager, u
     await manager.enable(unit)
   } catch (error) {
     if (before === null) fs.rmSync(unit.file, { force: true })
-    else putBack(manager, unit, before)
-    // One that starts at every login already goes on doing so; the attempt may have stopped it.
+    else restoreUnit(manager, unit, before)
+    // A service that was enabled is enabled again, because the attempt may have stopped it.
     await (was_enabled ? manager.enable(unit).catch(() => undefined) : manager.disable(unit))
     throw error
   }
 }
 
-/** @throws `service_failed` where it cannot be written; then the file is as it was. */
+/** Throws `service_failed` if the file cannot be written, and leaves it unchanged. */
 function writeUnit(manager: ServiceManager, unit: Unit, content: string): void {
   try {
     fs.mkdirSync(path.dirname(unit.file), { recursive: true })
-    replaceFile(unit.file, manager.encode(content), { flush: true, mode: 0o644 })
+    writeFileAtomic(unit.file, manager.encode(content), { flush: true, mode: 0o644 })
   } catch (cause) {
     throw new TurnbellError('service_failed', {
       detail: `${unit.file} cannot be written: ${String(cause)}`,
-      hint: 'Make room on its disk, or let this user write there, and install it again.',
+      hint: 'Free space on its disk, or give this user write permission, and install it again.',
       cause,
     })
   }
 }
 
-function putBack(manager: ServiceManager, unit: Unit, content: string): void {
+function restoreUnit(manager: ServiceManager, unit: Unit, content: string): void {
   try {
     writeUnit(manager, unit, content)
   } catch {
-    // What the manager said is told; the new unit is as good as the old one.
+    // The error of the manager is reported, and the new unit works as well as the old one.
   }
 }
 
-/** @throws `already_running` where the services of this user are those of another home. */
+/** Throws `already_running` if the services of this user belong to another home. */
 function requireOwn(invocation: Invocation, manager: ServiceManager, unit: Unit): void {
   if (!isOfAnotherHome(manager, unit)) return
   throw new TurnbellError('already_running', {
-    detail: `${unit.file} belongs to another home than ${invocation.home.root}`,
-    hint: 'Use that home, with --home DIR, or uninstall it there first: one user has one set of services.',
+    detail: `${unit.file} belongs to another home than ${invocation.home.root}.`,
+    hint: 'Use that home with --home DIR, or uninstall its service first: a user has one set of services.',
   })
 }
 
 function isOfAnotherHome(manager: ServiceManager, unit: Unit): boolean {
   const content = unitOnDisk(manager, unit)
-  // One that names no home, as half a file that somebody left, is nobody's.
+  // A file without a home, such as a truncated one, belongs to no home.
   return content !== null && content.includes('--home') && !content.includes(unit.home)
 }
 
 export interface Uninstalled {
   unit: string
   was_installed: boolean
-  /** The process that was stopped, as also the manager's of what is not enabled any more; null where none ran. */
+  /** The process that was stopped, including one of a disabled service; null if none ran. */
   stopped_pid: number | null
-  /** One that runs and is no service's, as what `turnbell up` started; null where there is none. */
+  /** A running process that was not started by the manager, such as that of `turnbell up`; null if there is none. */
   left_running_pid: number | null
 }
 
 /**
- * First the daemon over its control socket (a hub by SIGTERM, which is its clean stop), so that it says
- * goodbye; then the unit; then what a killed one may have left: sockets and pid file. What is neither enabled nor run by
- * the manager is nobody that this may stop.
+ * Stops the daemon cleanly over its control socket, or the hub by SIGTERM, then removes the unit, then the sockets and pid
+ * file that a killed process leaves. Does not stop a process that is neither enabled nor run by the manager.
  */
 export async function uninstall(
   invocation: Invocation,
@@ -117,11 +116,11 @@ export async function uninstall(
   await manager.disable(unit)
   if (manager.sharers(unit).length === 0) fs.rmSync(unit.file, { force: true })
   await manager.forget(unit)
-  // The manager may have been starting it once more while it was stopped.
+  // The manager may have restarted it in the meantime.
   if (is_its_own) await stop(invocation, unit.service)
   const left_running_pid = is_its_own ? null : await runningPid(invocation, unit.service)
   if (left_running_pid === null) removeLeftovers(invocation, unit.service)
-  // What the manager ended without having told that it is its own, as Windows does with a task.
+  // Windows ends the process of a task without reporting it as that of the task.
   const has_ended = running !== null && left_running_pid === null && !processAlive(running)
   return {
     unit: unit.name,
@@ -131,7 +130,7 @@ export async function uninstall(
   }
 }
 
-/** Whether the manager runs that process, as it does after its unit was disabled, or was removed by hand. */
+/** Returns true if the manager runs that process, also after its unit was disabled or removed by hand. */
 export async function runs(manager: ServiceManager, unit: Unit, pid: number | null): Promise<boolean> {
   return pid !== null && (await manager.state(unit)).pid === pid
 }
@@ -146,7 +145,7 @@ async function stopPersona(invocation: Invocation, identity: string): Promise<nu
   return pid
 }
 
-/** @throws `timed_out` when the hub outlives the time it has for what still runs. */
+/** Throws `timed_out` if the hub does not end within its grace period. */
 async function stopHub({ cli, home }: Invocation): Promise<number | null> {
   const hub = ownHub(home)
   if (hub === null) return null
@@ -159,8 +158,8 @@ async function stopHub({ cli, home }: Invocation): Promise<number | null> {
   while (processAlive(hub.pid)) {
     if (cli.clock.monotonic() > deadline) {
       throw new TurnbellError('timed_out', {
-        detail: `the hub (process ${hub.pid}) was told to stop and is still there`,
-        hint: `Look at ${home.hub_log}.`,
+        detail: `The hub (process ${hub.pid}) did not stop after SIGTERM.`,
+        hint: `Read ${home.hub_log}.`,
       })
     }
     await pause(cli.clock, POLL_MS)
@@ -169,8 +168,8 @@ async function stopHub({ cli, home }: Invocation): Promise<number | null> {
 }
 
 /**
- * The hub of this home that is a process of its own. A file alone proves nothing: the number of one that was
- * killed may be another program's by now. A bridge that stands in is an agent's, and not to be ended.
+ * Returns the hub of this home if it is a process of its own. The pid file alone proves nothing, because after a kill its
+ * number may belong to another program. A bridge with an embedded hub belongs to an agent and must not be stopped.
  */
 function ownHub(home: Home): HubPid | null {
   const hub = runningHub(home)
@@ -178,10 +177,10 @@ function ownHub(home: Home): HubPid | null {
   return lockHolder(home.hub_lock) === hub.pid ? hub : null
 }
 
-/** Only what nobody can hold any more: a running process was stopped above, or the command has failed. */
+/** Called only after the process has ended. */
 function removeLeftovers(invocation: Invocation, service: Service): void {
   if (service.kind === 'hub') {
-    // A bridge that stands in needs its own.
+    // A bridge with an embedded hub needs its pid file.
     if (runningHub(invocation.home) === null) fs.rmSync(invocation.home.hub_pid, { force: true })
     return
   }
@@ -190,7 +189,7 @@ function removeLeftovers(invocation: Invocation, service: Service): void {
   fs.rmSync(paths.daemon_pid, { force: true })
 }
 
-/** What the manager says, and whether the process itself answers. */
+/** Returns the state at the manager, and the pid of the running process. */
 export async function stateOf(
   invocation: Invocation,
   manager: ServiceManager,
@@ -202,14 +201,14 @@ export async function stateOf(
   return { ...state, installed: false, enabled: false, state: 'of another home', pid: null, running_pid }
 }
 
-/** Whoever started it. */
+/** Returns the pid of the running process, however it was started. */
 export async function runningPid(invocation: Invocation, service: Service): Promise<number | null> {
   return service.kind === 'hub'
     ? (ownHub(invocation.home)?.pid ?? null)
     : daemonPid(invocation, service.identity)
 }
 
-/** The text of its file, null where there is none. */
+/** Returns the text of the unit's file; null if it does not exist. */
 export function unitOnDisk(manager: ServiceManager, unit: Unit): string | null {
   return fs.existsSync(unit.file) ? manager.decode(fs.readFileSync(unit.file)) : null
 }

@@ -1,10 +1,10 @@
 /**
- * systemd user units. Personas share the template `turnbell-daemon@.service`; each has its own link in
- * `default.target.wants`, which is what "enabled" means. See systemd.service(5), systemd.unit(5).
+ * Services as systemd user units. Personas share the template `turnbell-daemon@.service`. A unit is enabled by its link in
+ * `default.target.wants`. See systemd.service(5), systemd.unit(5).
  */
 import fs from 'node:fs'
 import path from 'node:path'
-import { settingsDirectory } from '../../system/home.ts'
+import { settingsDirectory } from '../../system/config/home.ts'
 import type { Invocation } from '../cli.ts'
 import { runOrFail } from './run.ts'
 import {
@@ -29,7 +29,7 @@ export function systemd(invocation: Invocation): ServiceManager {
   const values = {
     command: serviceWords(cli).map(word).join(' '),
     home: word(home.root),
-    path: quoted(unspecified(`PATH=${servicePath(invocation)}`)),
+    path: quoted(escapeSpecifiers(`PATH=${servicePath(invocation)}`)),
   }
 
   return {
@@ -48,12 +48,12 @@ export function systemd(invocation: Invocation): ServiceManager {
     },
 
     async enable(unit) {
-      // The link is what `enable` makes; made here it also holds where no user manager answers yet.
+      // `enable` creates this link too. Created here, it also works if no user manager answers yet.
       fs.mkdirSync(wants, { recursive: true })
       fs.rmSync(link(unit), { force: true })
       fs.symlinkSync(unit.file, link(unit))
       await systemctl('daemon-reload')
-      // One that runs would go on as it was written before.
+      // A running unit would keep its old settings.
       await systemctl('try-restart', unit.name)
       await systemctl('enable', '--now', unit.name)
     },
@@ -78,44 +78,49 @@ export function systemd(invocation: Invocation): ServiceManager {
     },
 
     async state(unit) {
-      const asked = ['ActiveState', 'MainPID', 'ExecMainStatus', 'UnitFileState']
-      const { code, stdout } = await cli.runProgram('systemctl', [
-        '--user',
-        'show',
-        unit.name,
-        `--property=${asked.join(',')}`,
-      ])
-      const shown = new Map(
-        stdout.split('\n').map((line) => [line.split('=', 1)[0], line.slice(line.indexOf('=') + 1)]),
-      )
+      const shown = await show(cli, unit)
       const installed = this.isEnabled(unit)
       const pid = Number(shown.get('MainPID') ?? 0)
+      const exit = shown.get('ExecMainStatus')
       return {
         manager: 'systemd',
         unit: unit.name,
         file: unit.file,
         installed,
         enabled: installed,
-        state: code === 0 ? (shown.get('ActiveState') ?? 'unknown') : 'unknown',
+        state: shown.get('ActiveState') ?? 'unknown',
         pid: pid > 0 ? pid : null,
-        last_exit: code === 0 && shown.has('ExecMainStatus') ? Number(shown.get('ExecMainStatus')) : null,
+        last_exit: exit === undefined ? null : Number(exit),
       }
     },
   }
 }
 
+/** Returns properties of a unit by name. Returns none if the manager does not answer. */
+async function show({ runProgram }: Invocation['cli'], unit: Unit): Promise<Map<string, string>> {
+  const properties = ['ActiveState', 'MainPID', 'ExecMainStatus', 'UnitFileState']
+  const { code, stdout } = await runProgram('systemctl', [
+    '--user',
+    'show',
+    unit.name,
+    `--property=${properties.join(',')}`,
+  ])
+  const lines = code === 0 ? stdout.split('\n').filter((line) => line.includes('=')) : []
+  return new Map(lines.map((line) => [line.slice(0, line.indexOf('=')), line.slice(line.indexOf('=') + 1)]))
+}
+
 const isThere = (link: string) => fs.lstatSync(link, { throwIfNoEntry: false }) !== undefined
 
-/** `%` begins a specifier wherever it stands. See systemd.unit(5), "Specifiers". */
-const unspecified = (text: string) => text.replace(/%/g, '%%')
+/** Escapes `%`, which begins a specifier at any position. See systemd.unit(5), "Specifiers". */
+const escapeSpecifiers = (text: string) => text.replace(/%/g, '%%')
 
 const quoted = (text: string) => `"${text.replace(/[\\"]/g, '\\$&')}"`
 
 /**
- * One word of an ExecStart line. `$` begins a variable wherever it stands (in an Environment line it does not);
- * blanks, quotes and backslashes need quotes around the word. See systemd.service(5), "Command lines".
+ * Escapes one word of an ExecStart line. `$` begins a variable at any position there, but not in an Environment line.
+ * Blanks, quotes and backslashes require quotes around the word. See systemd.service(5), "Command lines".
  */
 export function word(text: string): string {
-  const plain = unspecified(text).replace(/\$/g, () => '$$')
+  const plain = escapeSpecifiers(text).replace(/\$/g, () => '$$')
   return /^[\w/.,:=@+%$-]+$/.test(plain) ? plain : quoted(plain)
 }

@@ -1,4 +1,4 @@
-/** A service as its manager sees it: the hub or one persona's daemon, and the file that describes it. */
+/** A service of a manager: the hub or one persona's daemon, and the file that describes it. */
 import fs from 'node:fs'
 import path from 'node:path'
 import type { Invocation } from '../cli.ts'
@@ -8,12 +8,12 @@ export type Service = { kind: 'hub' } | { kind: 'persona'; identity: string }
 
 export interface Unit {
   service: Service
-  /** As the manager calls it: `turnbell-daemon@ada.service`, `com.turnbell.hub`, `\turnbell\hub`. */
+  /** Name at the manager: `turnbell-daemon@ada.service`, `com.turnbell.hub`, `\turnbell\hub`. */
   name: string
-  /** Where it lies once installed. Several instances of one systemd template share a file. */
+  /** Path of the installed file. Several instances of one systemd template share a file. */
   file: string
   content: string
-  /** The home as it stands in the content, to tell a unit of another home. */
+  /** The home as it is written in the content, by which a unit of another home is recognized. */
   home: string
 }
 
@@ -22,9 +22,9 @@ export interface ServiceState {
   unit: string
   file: string
   installed: boolean
-  /** Starts by itself at the next login. */
+  /** Starts at the next login. */
   enabled: boolean
-  /** The manager's own word: `active`, `failed`, `running`, … or `unknown` where it does not answer. */
+  /** The manager's own word, such as `active`, `failed` or `running`; `unknown` if it does not answer. */
   state: string
   pid: number | null
   last_exit: number | null
@@ -33,29 +33,28 @@ export interface ServiceState {
 export interface ServiceManager {
   name: string
   unit(service: Service): Unit
-  /** What `file` holds on disk. */
+  /** Encodes the content for the file on disk. */
   encode(content: string): Buffer
   decode(bytes: Buffer): string
-  /** Makes the manager know the written file, start it now and at every login. */
+  /** Loads the written file, and starts the service now and at every login. */
   enable(unit: Unit): Promise<void>
-  /** Stops it, if it still runs, and takes it out of the manager. Not being there is no error. */
+  /** Stops the service and removes it from the manager. A missing service is not an error. */
   disable(unit: Unit): Promise<void>
-  /** Whether it starts by itself, as far as files tell; the manager need not answer. */
+  /** Returns true if the service starts at login, according to its files. The manager need not answer. */
   isEnabled(unit: Unit): boolean
-  /** Other services that the same file describes. */
+  /** Returns the other services that the same file describes. */
   sharers(unit: Unit): string[]
-  /** After files were removed. */
+  /** Removes the remaining state after the files were removed. */
   forget(unit: Unit): Promise<void>
   state(unit: Unit): Promise<ServiceState>
 }
 
 /**
- * Where a service finds clients, git and what those start: as the person's shell does who installs it. Managers
- * have a short path of their own, in which a client from npm or a version manager is not. A folder relative
- * to where the person stood means nothing to a service.
+ * Returns the PATH of a service: that of the shell that installs it, because the short default PATH of a manager contains
+ * no clients from npm or a version manager. Relative folders are left out.
  */
 export function servicePath({ cli }: Invocation): string {
-  // A unit is read line by line: a name with a line break in it has no place there.
+  // A unit is a line-based file, so a name with a line break is left out.
   const usable = (folder: string) => path.isAbsolute(folder) && !/\p{Cc}/u.test(folder)
   const folders = (cli.env['PATH'] ?? '').split(path.posix.delimiter).filter(usable)
   const own = path.isAbsolute(cli.node) ? [path.dirname(cli.node)] : []
@@ -63,15 +62,15 @@ export function servicePath({ cli }: Invocation): string {
 }
 
 /**
- * The words that start turnbell, the first an absolute path: neither systemd nor launchd looks for a name in the PATH
- * of its unit, and env does.
+ * Returns the command that starts turnbell, beginning with an absolute path. Because neither systemd nor launchd looks up
+ * a name in the PATH of its unit, a name is started by `env`.
  */
 export function serviceWords(starter: Starter): string[] {
   const [command, ...more] = startWords(starter)
   return path.isAbsolute(command) ? [command, ...more] : ['/usr/bin/env', command, ...more]
 }
 
-/** `{{name}}` becomes the value, escaped for the place it stands in. A name without a value is a bug. */
+/** Replaces each `{{name}}` by its escaped value. Throws for a name without a value. */
 export function fill(
   template: string,
   values: Readonly<Record<string, string>>,
@@ -79,7 +78,7 @@ export function fill(
 ): string {
   return template.replace(/\{\{([a-z_]+)\}\}/g, (_, name: string) => {
     const value = values[name]
-    if (value === undefined) throw new Error(`the template asks for {{${name}}}`)
+    if (value === undefined) throw new Error(`the template has an unknown name {{${name}}}`)
     return escape(value)
   })
 }

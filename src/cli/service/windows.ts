@@ -1,4 +1,4 @@
-/** Tasks of the Windows Task Scheduler, at logon. See schtasks /create /xml. */
+/** Services as tasks of the Windows Task Scheduler that start at logon. See schtasks /create /xml. */
 import fs from 'node:fs'
 import os from 'node:os'
 import path from 'node:path'
@@ -16,7 +16,7 @@ export function windowsTasks(invocation: Invocation): ServiceManager {
 
   return {
     name: 'task scheduler',
-    // schtasks wants UTF-16; the mark at the beginning says so, the XML declaration does not.
+    // schtasks requires UTF-16 with a byte order mark; the XML declaration does not name the encoding.
     encode: (content) => Buffer.from(BOM + content, 'utf16le'),
     decode: (bytes) => bytes.toString('utf16le').replace(BOM, ''),
 
@@ -34,7 +34,7 @@ export function windowsTasks(invocation: Invocation): ServiceManager {
       return {
         service,
         name: `\\turnbell\\${own}`,
-        // The scheduler keeps its own copy; this one is what `status` and `uninstall` know it by.
+        // The scheduler has a copy of its own. `status` and `uninstall` use this one.
         file: path.join(home.root, 'services', `${own}.xml`),
         content: fill(readTemplate(invocation, template), values, escapeXml),
         home: `--home ${escapeXml(argument(home.root))}`,
@@ -71,7 +71,7 @@ export function windowsTasks(invocation: Invocation): ServiceManager {
         file: unit.file,
         installed,
         enabled: installed,
-        // "TaskName","Next Run Time","Status": the last column, in the language of the machine.
+        // Columns "TaskName","Next Run Time","Status"; the last one is in the language of the machine.
         state: code === 0 ? (/"([^"]*)"\s*$/.exec(stdout.trim())?.[1] ?? 'unknown') : 'unknown',
         pid: null,
         last_exit: null,
@@ -80,7 +80,7 @@ export function windowsTasks(invocation: Invocation): ServiceManager {
   }
 }
 
-/** One argument as CommandLineToArgvW reads it: quoted, backslashes before a quote doubled. */
+/** Escapes one argument for CommandLineToArgvW: quoted, with doubled backslashes before a quote. */
 export function argument(text: string): string {
   if (/^[\w:\\/.@+-]+$/.test(text)) return text
   return `"${text.replace(/(\\*)"/g, '$1$1\\"').replace(/(\\+)$/, '$1$1')}"`

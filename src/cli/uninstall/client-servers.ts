@@ -1,8 +1,8 @@
-/** Servers that daemons started for Codex and opencode: they outlive the daemon while a window is joined to them. */
+/** Servers that daemons started for Codex and opencode. They outlive the daemon while a window is attached to them. */
 import path from 'node:path'
 import { ClientKind } from '../../contracts/ids.ts'
-import { joined } from '../../system/joined.ts'
-import { notedPid } from '../../system/process-note.ts'
+import { attachedUsers } from '../../system/clients/attached-users.ts'
+import { livePid } from '../../system/process/pid-file.ts'
 import type { Invocation } from '../cli.ts'
 import { facts } from '../render.ts'
 
@@ -12,27 +12,27 @@ export interface ClientServer {
   pid: number
 }
 
-/** Those of these personas that run, whether or not a window is joined. */
+/** Returns the running servers of these personas, with or without a window. */
 export function runningServers(invocation: Invocation, identities: readonly string[]): ClientServer[] {
   return identities.flatMap((identity) =>
     ClientKind.options.flatMap((client) => {
-      const pid = notedPid(path.join(invocation.paths(identity).run_dir, `${client}.pid`))
+      const pid = livePid(path.join(invocation.paths(identity).run_dir, `${client}.pid`))
       return pid === null ? [] : [{ identity, client, pid }]
     }),
   )
 }
 
-/** Those of these personas that do not end with their daemon, because a window is joined. */
+/** Returns the servers of these personas that do not end with their daemon, because a window is attached. */
 export function serversOfWindows(invocation: Invocation, identities: readonly string[]): ClientServer[] {
   return runningServers(invocation, identities).filter(({ identity, client }) =>
-    joined(invocation.paths(identity).run_dir, client).isJoined(),
+    attachedUsers(invocation.paths(identity).run_dir, client).isAttached(),
   )
 }
 
 /** Text for a person, several lines. */
 export function describeServers(servers: readonly ClientServer[], purge: boolean): string {
   const what = purge
-    ? 'These servers of open windows are ended, too'
+    ? 'These servers of open windows will be stopped too'
     : 'These servers run until their last window closes'
   const lines = servers.map(({ identity, client, pid }): [string, string] => [
     identity,

@@ -1,8 +1,8 @@
-/** Everything of a home that is outside of it, and the home itself where that is wanted. Again changes nothing. */
+/** Removes everything of a home that is outside it, and the home itself with `purge`. Idempotent. */
 import fs from 'node:fs'
 import path from 'node:path'
-import { TurnbellError } from '../../contracts/errors.ts'
-import { isNamedPipe } from '../../system/local-socket.ts'
+import { TurnbellError } from '../../contracts/errors/errors.ts'
+import { isNamedPipe } from '../../system/ipc/unix-socket.ts'
 import type { Invocation } from '../cli.ts'
 import { personasOfHome } from '../personas/of-home.ts'
 import { disconnectAll, type Disconnected } from '../connect/disconnect-all.ts'
@@ -12,19 +12,19 @@ import { runningServers, type ClientServer } from './client-servers.ts'
 import type { Service } from '../service/unit.ts'
 
 export interface UninstalledHome {
-  /** Nothing is left that would start or call turnbell. */
+  /** True if nothing remains that starts or calls turnbell. */
   ok: boolean
   disconnected: Disconnected['disconnected']
-  /** Units as their manager calls them. */
+  /** Names of units at their manager. */
   services: string[]
   daemons: string[]
   hub_pid: number | null
-  /** Servers of open windows that --purge ended: without their notes in the home, nothing else would. */
+  /** Servers of open windows that `purge` stopped, because nothing else could stop them without their pid files. */
   servers: ClientServer[]
   sockets: string[]
-  /** The home is gone. */
+  /** The home was deleted. */
   purged: boolean
-  /** Names in the home that are not turnbell's: it stays because of them. */
+  /** Names in the home that are not turnbell's and keep it from being deleted. */
   left: string[]
   failed: { detail: string; hint: string }[]
 }
@@ -51,7 +51,7 @@ export async function uninstallHome(
   )
   if (stopped.stand_in_pid !== null) {
     failed.push({
-      detail: `process ${stopped.stand_in_pid} is the hub, as part of an agent's client`,
+      detail: `Process ${stopped.stand_in_pid}, part of an agent's client, contains the hub.`,
       hint: 'Close that client, then try again.',
     })
   }
@@ -60,7 +60,12 @@ export async function uninstallHome(
   const left = purge && failed.length === 0 ? removeHome(home.root) : []
   return {
     ok: failed.length === 0 && left.length === 0,
-    ...{ disconnected: wiring.disconnected, services, servers, sockets, left, failed },
+    disconnected: wiring.disconnected,
+    services,
+    servers,
+    sockets,
+    left,
+    failed,
     daemons: stopped.daemons.map(({ identity }) => identity),
     hub_pid: stopped.hub?.pid ?? null,
     purged: purge && !fs.existsSync(home.root),
@@ -74,7 +79,7 @@ async function uninstallServices(
 ): Promise<string[]> {
   if (!['linux', 'darwin', 'win32'].includes(invocation.cli.platform)) return []
   const manager = managerOf(invocation)
-  // Daemons first, so that they can say goodbye to their hub.
+  // Daemons first, so that they can close their connection to the hub.
   const all: Service[] = [
     ...personas.map((identity): Service => ({ kind: 'persona', identity })),
     { kind: 'hub' },
@@ -111,29 +116,37 @@ async function endServers(
   return ended
 }
 
-/** Only of what has ended: every daemon of the home was stopped before. */
+/** Called only after every daemon of the home has stopped. */
 function removeSockets(invocation: Invocation, personas: readonly string[]): string[] {
   return personas.flatMap((identity) => {
     const { control_socket, surface_socket, codex_socket, socket_dir, run_dir } = invocation.paths(identity)
-    const there = [control_socket, surface_socket, codex_socket].filter(
+    const existing = [control_socket, surface_socket, codex_socket].filter(
       (socket) => !isNamedPipe(socket) && fs.existsSync(socket),
     )
-    for (const socket of there) fs.rmSync(socket, { force: true })
-    // Outside of the home, where its path is too long for a socket.
+    for (const socket of existing) fs.rmSync(socket, { force: true })
+    // The folder is outside the home if the path of the home is too long for a socket.
     if (socket_dir !== run_dir && isEmpty(socket_dir)) fs.rmdirSync(socket_dir)
-    return there
+    return existing
   })
 }
 
 const isEmpty = (directory: string) => fs.existsSync(directory) && fs.readdirSync(directory).length === 0
 
-/** Entries that turnbell creates in a home. Other files are kept, in case --home is wrong. */
+/** Entries that turnbell creates in a home. Other files are kept, because --home may be wrong. */
 const OWN: readonly string[] = [
-  ...['config.yaml', 'secrets', 'hub', 'logs', 'run', 'spool', 'services', 'backups'],
-  ...['connections', 'connections.lock'],
+  'config.yaml',
+  'secrets',
+  'hub',
+  'logs',
+  'run',
+  'spool',
+  'services',
+  'backups',
+  'connections',
+  'connections.lock',
 ]
 
-/** The names that are left. */
+/** Returns the names that remain. */
 function removeHome(root: string): string[] {
   if (!fs.existsSync(root)) return []
   const names = fs.readdirSync(root)

@@ -1,35 +1,35 @@
-/** `up` without a terminal: one line for everything that changed. Pure. */
+/** Output of `up` without a terminal: one line for each change. Pure. */
 import type { DaemonStatus } from '../../contracts/control.ts'
 import { count } from '../render.ts'
-import { STAGE_WORDS, type Bell } from './bells.ts'
+import { STAGE_WORDS, type RecentDoorbell } from './recent-doorbells.ts'
 import { describeMail } from './mail.ts'
-import type { PartView } from './part.ts'
+import type { ProcessView } from './managed-process.ts'
 import { onlyWatches, WATCHING, type Snapshot } from './view.ts'
 
-export function changedParts(before: readonly PartView[], now: readonly PartView[]): string[] {
-  const known = new Map(before.map((part) => [part.name, describePart(part)]))
-  return now.map(describePart).filter((line, at) => known.get(now[at]?.name ?? '') !== line)
+function changedProcesses(before: readonly ProcessView[], now: readonly ProcessView[]): string[] {
+  const known = new Map(before.map((view) => [view.name, describeProcess(view)]))
+  return now.map(describeProcess).filter((line, at) => known.get(now[at]?.name ?? '') !== line)
 }
 
 export function changes(before: Snapshot | null, now: Snapshot): string[] {
-  const parts = (snapshot: Snapshot) => [snapshot.hub, ...snapshot.daemons.map(({ part }) => part)]
-  const statuses = new Map(before?.daemons.map(({ part, status }) => [part.name, status]))
-  const rung = new Map(before?.bells.map((bell) => [bell.doorbell_id, bell.stage]))
+  const parts = (snapshot: Snapshot) => [snapshot.hub, ...snapshot.daemons.map(({ view }) => view)]
+  const statuses = new Map(before?.daemons.map(({ view, status }) => [view.name, status]))
+  const rung = new Map(before?.doorbells.map((bell) => [bell.doorbell_id, bell.stage]))
   const gone = (before?.daemons ?? []).filter(
-    ({ part }) => !now.daemons.some((one) => one.part.name === part.name),
+    ({ view }) => !now.daemons.some((one) => one.view.name === view.name),
   )
   return [
-    ...changedParts(before === null ? [] : parts(before), parts(now)),
-    ...gone.map(({ part }) => `${part.name}: is no longer wanted here`),
-    ...now.daemons.flatMap(({ part, status }) => {
+    ...changedProcesses(before === null ? [] : parts(before), parts(now)),
+    ...gone.map(({ view }) => `${view.name}: no longer configured or active`),
+    ...now.daemons.flatMap(({ view, status }) => {
       const line = status === null ? null : describeStatus(status)
-      const known = statuses.get(part.name)
+      const known = statuses.get(view.name)
       return line === null || (known != null && describeStatus(known) === line) ? [] : [line]
     }),
-    ...[...now.bells]
+    ...[...now.doorbells]
       .reverse()
       .filter((bell) => rung.get(bell.doorbell_id) !== bell.stage)
-      .map(describeBell),
+      .map(describeDoorbell),
     ...[...(now.mail ?? [])]
       .reverse()
       .filter(({ signal_id }) => !before?.mail?.some((one) => one.signal_id === signal_id))
@@ -38,19 +38,19 @@ export function changes(before: Snapshot | null, now: Snapshot): string[] {
   ]
 }
 
-function describePart({ name, state, pid, ours, note }: PartView): string {
-  const whose = state === 'running' && !ours ? ', was running already' : ''
+function describeProcess({ name, state, pid, ours, note }: ProcessView): string {
+  const whose = state === 'running' && !ours ? ', already running' : ''
   const process = pid === null ? '' : ` (process ${pid}${whose})`
   return `${name}: ${state}${process}${note === null ? '' : `, ${note.replace(/\s+/g, ' ')}`}`
 }
 
-/** Only what a person would want a line for: not every heartbeat, not every look at the queue. */
+/** Includes only fields whose change is worth a line; heartbeats and ages are left out. */
 function describeStatus({ identity, connected, pending_count, delivery, surface }: DaemonStatus): string {
   const where = surface.attached ? `${surface.kind} ${surface.turn}` : `${surface.kind} absent`
   const link = connected ? 'connected' : 'not connected'
   return `${identity}: ${link}, ${where}, ${count(pending_count, 'signal')} pending, delivery ${delivery}`
 }
 
-function describeBell({ identity, stage, signal_id }: Bell): string {
+function describeDoorbell({ identity, stage, signal_id }: RecentDoorbell): string {
   return `${identity}: doorbell ${STAGE_WORDS[stage]} for ${signal_id}`
 }

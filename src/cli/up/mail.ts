@@ -1,4 +1,4 @@
-/** What arrived for the person, from the hub's event stream. It never contains what a signal says. */
+/** Signals to the operator, from the hub's event stream. They never contain a payload. */
 import type { HubEvent } from '../../contracts/events.ts'
 import { OPERATOR } from '../../contracts/ids.ts'
 
@@ -11,9 +11,9 @@ export interface Mail {
 
 const KEPT = 20
 
-/** Newest first. An event that is known already changes nothing. */
+/** Returns the newest first. Known events are ignored. */
 export function withMail(mail: readonly Mail[], events: readonly HubEvent[]): Mail[] {
-  const known = new Map(mail.map((one) => [one.signal_id, one]))
+  const known = new Map(mail.map((message) => [message.signal_id, message]))
   for (const { type, agent_id, data, timestamp } of events) {
     const { signal_id, from, intent } = data
     if (type !== 'signal.pushed' || agent_id !== OPERATOR) continue
@@ -24,4 +24,4 @@ export function withMail(mail: readonly Mail[], events: readonly HubEvent[]): Ma
 }
 
 export const describeMail = ({ from, intent, signal_id }: Mail) =>
-  `for you: ${intent} from ${from}, ${signal_id}; turnbell inbox shows it`
+  `for you: ${intent} from ${from}, ${signal_id}; read it with turnbell inbox`

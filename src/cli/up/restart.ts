@@ -1,18 +1,18 @@
-/** Whether a process that ended is started again, and when. Pure. */
-import { EXIT } from '../../contracts/exit-codes.ts'
-import { LIMITS } from '../../contracts/limits.ts'
+/** The restart policy for a process that ended. Pure. */
+import { EXIT } from '../../contracts/errors/exit-codes.ts'
+import { LIMITS } from '../../contracts/limits/limits.ts'
 import type { Exit } from './launch.ts'
 
 export type AfterExit =
-  /** Somebody stopped it on purpose. */
+  /** Stopped on purpose. */
   | { kind: 'stopped' }
-  /** Another process holds its place: use that one. */
+  /** Another process runs already and is used instead. */
   | { kind: 'adopt' }
-  /** Starting again would change nothing. */
+  /** A restart would fail in the same way. */
   | { kind: 'failed' }
   | { kind: 'restart'; in_ms: number }
 
-/** `failures` counts the crashes in a row, this one not included; a stable run before it resets them. */
+/** `failures` is the number of consecutive crashes before this one. A stable run resets it. */
 export function afterExit({ code }: Exit, failures: number): AfterExit {
   if (code === EXIT.done) return { kind: 'stopped' }
   if (code === EXIT.already_running) return { kind: 'adopt' }
@@ -22,6 +22,6 @@ export function afterExit({ code }: Exit, failures: number): AfterExit {
 }
 
 export function describeExit({ code, os_signal }: Exit): string {
-  if (os_signal !== null) return `was ended by ${os_signal}`
-  return code === null ? 'could not be started' : `ended with ${code}`
+  if (os_signal !== null) return `ended by ${os_signal}`
+  return code === null ? 'could not be started' : `ended with exit code ${code}`
 }

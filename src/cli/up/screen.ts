@@ -1,7 +1,6 @@
 /**
- * Draws frames over one another on a terminal of its own, so that what stood there before comes back at
- * the end. A frame is one write, between the marks that tell the terminal not to show half of it; each
- * line is cleared behind its end instead of the screen before it, so nothing flickers.
+ * Draws frames on the terminal's alternate screen, so that the previous content reappears at the end. Each frame is one
+ * synchronized write and clears the rest of each line instead of the screen, which avoids flicker.
  */
 const ESC = '\u001b['
 const ENTER = `${ESC}?1049h${ESC}?25l`
@@ -9,7 +8,7 @@ const LEAVE = `${ESC}?25h${ESC}?1049l`
 
 export interface Screen {
   draw(lines: readonly string[]): void
-  /** The next frame is drawn in full: the terminal has another size. */
+  /** Draws the next frame even if it is unchanged, because the terminal was resized. */
   forget(): void
   close(): void
 }

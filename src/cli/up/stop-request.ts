@@ -1,15 +1,15 @@
-/** Requests to end `up` (Ctrl-C, SIGTERM), and the question about open windows that may take one back. */
+/** Requests to stop `up` (Ctrl-C, SIGTERM), and the question about open windows that may cancel one. */
 import { canAsk, confirm } from '../ask.ts'
 import type { Cli, Invocation } from '../cli.ts'
 import { describeWindows, openWindows } from '../open-windows.ts'
 
 export interface StopRequest {
-  readonly asked: Promise<void>
-  isAsked(): boolean
-  /** Sent by Ctrl-C at a terminal, so a question can be answered. */
+  readonly requested: Promise<void>
+  isRequested(): boolean
+  /** Returns true for Ctrl-C at a terminal, where a person can answer a question. */
   isByKey(): boolean
-  /** The request was cancelled; the next one counts as the first. */
-  goOn(): void
+  /** Cancels the request. The next one counts as the first. */
+  cancel(): void
   onSecond(call: () => void): void
   forget(): void
 }
@@ -28,12 +28,12 @@ export function stopRequest(cli: Pick<Cli, 'onTermination'>): StopRequest {
     else second()
   })
   return {
-    get asked() {
+    get requested() {
       return asked
     },
-    isAsked: () => count_asked > 0,
+    isRequested: () => count_asked > 0,
     isByKey: () => by_key,
-    goOn() {
+    cancel() {
       count_asked = 0
       second = () => {}
       asked = newRequest()
@@ -44,8 +44,8 @@ export function stopRequest(cli: Pick<Cli, 'onTermination'>): StopRequest {
 }
 
 /**
- * Names the windows that these daemons ring, and asks the person who pressed Ctrl-C at a terminal. Resolves with true at
- * once when a second request comes.
+ * Prints the open windows of these daemons, and asks for confirmation after Ctrl-C at a terminal. Resolves with true as
+ * soon as a second request arrives.
  */
 export async function mayStop(
   invocation: Invocation,
@@ -53,7 +53,7 @@ export async function mayStop(
   stop: StopRequest,
 ): Promise<boolean> {
   const { cli, out } = invocation
-  // Before the daemons are asked for their windows: one that hangs keeps that waiting.
+  // Subscribed before the daemons are asked for their windows, because one that hangs delays that.
   const insisted = new Promise<null>((resolve) => stop.onSecond(() => resolve(null)))
   const windows = await Promise.race([openWindows(invocation, daemons), insisted])
   if (windows === null || windows.length === 0) return true

@@ -1,33 +1,33 @@
 /**
- * The live view of `up` as lines. Pure: what is known comes in, with the size of the terminal; no line
- * is wider and no frame is higher than that, whatever people call their personas.
+ * The live view of `up` as lines. Pure: a snapshot and the size of the terminal are parameters. No line is wider and no
+ * frame is higher than the terminal, for any names of personas.
  */
 import type { DaemonStatus } from '../../contracts/control.ts'
 import type { Cli } from '../cli.ts'
 import { ago, count, duration } from '../render.ts'
-import { STAGE_WORDS, type Bell } from './bells.ts'
+import { STAGE_WORDS, type RecentDoorbell } from './recent-doorbells.ts'
 import { describeMail, type Mail } from './mail.ts'
-import type { PartView } from './part.ts'
+import type { ProcessView } from './managed-process.ts'
 
 export interface Snapshot {
   version: string
   home: string
-  hub: PartView
+  hub: ProcessView
   hub_url: string
   hub_uptime_s: number | null
-  daemons: { part: PartView; status: DaemonStatus | null }[]
+  daemons: { view: ProcessView; status: DaemonStatus | null }[]
   wrapped: string[]
   /** Newest first. */
-  bells: Bell[]
-  /** What arrived for the person since this view began; newest first. */
+  doorbells: RecentDoorbell[]
+  /** Signals to the operator since this view began, the newest first. */
   mail?: Mail[]
 }
 
-export const WATCHING = 'watching what another `turnbell up` or a service runs'
+export const WATCHING = 'watching processes of another `turnbell up` or a service'
 
-/** Nothing was started here, so nothing will be stopped here. */
+/** Returns true if no process was started here, so that none will be stopped here. */
 export function onlyWatches({ hub, daemons }: Snapshot): boolean {
-  return !hub.ours && daemons.every(({ part }) => !part.ours)
+  return !hub.ours && daemons.every(({ view }) => !view.ours)
 }
 
 export interface Size {
@@ -43,7 +43,7 @@ interface Cell {
 }
 interface Column {
   title: string
-  /** Higher ones go first where the terminal is narrow. */
+  /** Columns with a higher rank are dropped first on a narrow terminal. */
   rank: number
   right?: boolean
 }
@@ -65,8 +65,8 @@ export function frame(snapshot: Snapshot, { columns, rows }: Size, colors: Color
   const title = `turnbell ${snapshot.version}  ${snapshot.hub_url}  ${snapshot.home}`
   const head = [bare(title, colors.bold), bare(hubLine(snapshot), hubPaint(snapshot.hub, colors)), '']
   const leave = onlyWatches(snapshot)
-    ? `Only ${WATCHING}; Ctrl-C stops none of it.`
-    : 'Ctrl-C stops what was started here.'
+    ? `Only ${WATCHING}; Ctrl-C stops none of them.`
+    : 'Ctrl-C stops the processes that were started here.'
   const newest = snapshot.mail?.[0]
   const mail = newest === undefined ? [] : ['', bare(describeMail(newest), colors.cyan)]
   const foot = [...mail, '', bare(leave, colors.dim)]
@@ -74,12 +74,12 @@ export function frame(snapshot: Snapshot, { columns, rows }: Size, colors: Color
   const table = personaTable(snapshot, columns, room, colors)
   const bellRoom = room - table.length - 2
   const bells =
-    bellRoom < 1 || snapshot.bells.length === 0
+    bellRoom < 1 || snapshot.doorbells.length === 0
       ? []
       : [
           '',
           bare('LAST DOORBELLS', colors.dim),
-          ...snapshot.bells.slice(0, bellRoom).map((bell) => bare(bellLine(bell))),
+          ...snapshot.doorbells.slice(0, bellRoom).map((bell) => bare(bellLine(bell))),
         ]
   return [...head, ...table, ...bells, ...foot].slice(0, Math.max(1, rows))
 }
@@ -87,20 +87,20 @@ export function frame(snapshot: Snapshot, { columns, rows }: Size, colors: Color
 function hubLine({ hub, hub_uptime_s }: Snapshot): string {
   const up = hub_uptime_s === null ? '' : `, up ${duration(hub_uptime_s)}`
   const pid = hub.pid === null ? '' : `, process ${hub.pid}`
-  const whose = hub.state === 'running' && !hub.ours ? ', was running already' : ''
+  const whose = hub.state === 'running' && !hub.ours ? ', already running' : ''
   return `hub ${hub.state}${pid}${up}${whose}${restartsOf(hub)}${noteOf(hub)}`
 }
 
-const hubPaint = (hub: PartView, colors: Colors): Paint =>
+const hubPaint = (hub: ProcessView, colors: Colors): Paint =>
   hub.state === 'running' ? colors.green : hub.state === 'starting' ? colors.yellow : colors.red
 
-const restartsOf = (part: PartView) =>
-  part.restarts === 0 ? '' : `, started again ${count(part.restarts, 'time')}`
-const noteOf = (part: PartView) => (part.note === null ? '' : `: ${part.note.replace(/\s+/g, ' ')}`)
+const restartsOf = (view: ProcessView) =>
+  view.restarts === 0 ? '' : `, restarted ${count(view.restarts, 'time')}`
+const noteOf = (view: ProcessView) => (view.note === null ? '' : `: ${view.note.replace(/\s+/g, ' ')}`)
 
 function personaTable(snapshot: Snapshot, columns: number, room: number, colors: Colors): string[] {
   const all = [
-    ...snapshot.daemons.map(({ part, status }) => personaRow(part, status, colors)),
+    ...snapshot.daemons.map(({ view, status }) => personaRow(view, status, colors)),
     ...snapshot.wrapped.map((name) => [{ text: name }, { text: 'wrapped', paint: colors.dim }]),
   ]
   if (all.length === 0) {
@@ -123,17 +123,17 @@ function personaTable(snapshot: Snapshot, columns: number, room: number, colors:
   return [header, ...lines, ...(hidden > 0 ? [clip(`… and ${hidden} more`, columns)] : [])]
 }
 
-/** A row that is only a name and a remark: the remark may run across the other columns. */
+/** Returns true for a row of only a name and a remark, which may span the other columns. */
 const isSpan = (row: readonly Cell[]) => row.length === 2
 
-function personaRow(part: PartView, status: DaemonStatus | null, colors: Colors): Cell[] {
-  if (part.state !== 'running' || status === null) {
-    const paint = part.state === 'failed' ? colors.red : colors.yellow
-    return [{ text: part.name }, { text: `${part.state}${restartsOf(part)}${noteOf(part)}`, paint }]
+function personaRow(view: ProcessView, status: DaemonStatus | null, colors: Colors): Cell[] {
+  if (view.state !== 'running' || status === null) {
+    const paint = view.state === 'failed' ? colors.red : colors.yellow
+    return [{ text: view.name }, { text: `${view.state}${restartsOf(view)}${noteOf(view)}`, paint }]
   }
   const { surface } = status
   return [
-    { text: part.name, paint: colors.bold },
+    { text: view.name, paint: colors.bold },
     { text: status.state, paint: status.connected ? colors.green : colors.yellow },
     { text: String(status.pending_count) },
     {
@@ -150,7 +150,7 @@ function personaRow(part: PartView, status: DaemonStatus | null, colors: Colors)
   ]
 }
 
-/** Drops the least telling columns until the rest fits; the name always stays. */
+/** Drops the columns with the highest rank until the rest fits. The name is never dropped. */
 function keptColumns(widths: readonly number[], columns: number): number[] {
   const kept = COLUMNS.map((_, at) => at)
   const width = () => kept.reduce((sum, at) => sum + (widths[at] ?? 0) + GAP, -GAP)
@@ -184,11 +184,11 @@ function line(
   return parts.join('')
 }
 
-function bellLine({ at, identity, stage, signal_id }: Bell): string {
+function bellLine({ at, identity, stage, signal_id }: RecentDoorbell): string {
   return `${at.slice(11, 19)}  ${identity}  ${STAGE_WORDS[stage]}  for ${signal_id}`
 }
 
-/** At most `width` characters. What comes from outside is one line of printable characters by then. */
+/** Truncates to `width` characters, and replaces control characters by blanks. */
 export function clip(text: string, width: number): string {
   const safe = text.replace(/[\u0000-\u001f\u007f-\u009f]/g, ' ')
   if (safe.length <= width) return safe

@@ -1,12 +1,12 @@
-/** Asks the fleet how it is: daemons over their control sockets, the hub for the last doorbells. */
-import { TurnbellError } from '../../contracts/errors.ts'
+/** Collects snapshots: the status of daemons from their control sockets, and doorbells and mail from the hub. */
+import { TurnbellError } from '../../contracts/errors/errors.ts'
 import type { DaemonStatus } from '../../contracts/control.ts'
-import { LIMITS } from '../../contracts/limits.ts'
+import { LIMITS } from '../../contracts/limits/limits.ts'
 import { timestamp } from '../../ports/clock.ts'
 import { VERSION } from '../../system/version.ts'
 import type { Invocation } from '../cli.ts'
-import { withBells, type Bell } from './bells.ts'
-import type { Fleet } from './fleet.ts'
+import { withDoorbells, type RecentDoorbell } from './recent-doorbells.ts'
+import type { ProcessGroup } from './process-group.ts'
 import { withMail, type Mail } from './mail.ts'
 import type { Snapshot } from './view.ts'
 
@@ -14,9 +14,9 @@ export interface Watch {
   look(): Promise<Snapshot>
 }
 
-export function createWatch(invocation: Invocation, fleet: Fleet): Watch {
-  let bells: Bell[] = []
-  // What rang before is history; it would be told as if it happened now.
+export function createWatch(invocation: Invocation, group: ProcessGroup): Watch {
+  let bells: RecentDoorbell[] = []
+  // Otherwise older doorbells would be shown as new.
   const began = timestamp(invocation.cli.clock)
   let since: number | string = began
   let mail: Mail[] = []
@@ -25,8 +25,8 @@ export function createWatch(invocation: Invocation, fleet: Fleet): Watch {
 
   const lookAtHub = async (): Promise<number | null> => {
     const hub = invocation.hub()
-    const { pid } = fleet.hub()
-    // A restarted hub may count its events anew.
+    const { pid } = group.hub()
+    // A restarted hub may number its events from the beginning again.
     if (pid !== hub_pid) since = mail_since = began
     hub_pid = pid
     const { uptime_s } = await hub.health()
@@ -35,7 +35,7 @@ export function createWatch(invocation: Invocation, fleet: Fleet): Watch {
     mail_since = pushed.next
     for (;;) {
       const page = await hub.events({ since, type: 'doorbell.' })
-      bells = withBells(bells, page.events)
+      bells = withDoorbells(bells, page.events)
       since = page.next
       if (page.events.length < LIMITS.events_page_max) return uptime_s
     }
@@ -43,29 +43,29 @@ export function createWatch(invocation: Invocation, fleet: Fleet): Watch {
 
   return {
     async look() {
-      const daemons = fleet.daemons()
+      const daemons = group.daemons()
       const [hub_uptime_s, ...statuses] = await Promise.all([
         orNull(lookAtHub()),
-        ...daemons.map((part) =>
-          part.state === 'running' ? orNull(invocation.control(part.name).status()) : null,
+        ...daemons.map((view) =>
+          view.state === 'running' ? orNull(invocation.control(view.name).status()) : null,
         ),
       ])
       return {
         version: VERSION,
         home: invocation.home.root,
-        hub: fleet.hub(),
+        hub: group.hub(),
         hub_url: invocation.hub().url,
         hub_uptime_s,
-        daemons: daemons.map((part, at) => ({ part, status: statuses[at] as DaemonStatus | null })),
-        wrapped: fleet.wrapped(),
-        bells,
+        daemons: daemons.map((view, at) => ({ view, status: statuses[at] as DaemonStatus | null })),
+        wrapped: group.wrapped(),
+        doorbells: bells,
         mail,
       }
     },
   }
 }
 
-/** One that does not answer right now is simply shown without its answer. */
+/** Returns null for a process that does not answer. */
 async function orNull<T>(answer: Promise<T>): Promise<T | null> {
   try {
     return await answer

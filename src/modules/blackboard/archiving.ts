@@ -1,73 +1,71 @@
-/**
- * When a blackboard is archived: when somebody asks, after what made its entries old, and when it has grown too long.
- */
+/** When a blackboard is archived: on request, after a commit or the end of work, and when it has too many entries. */
 import { archivable, archiveEntries, type ArchiveWish } from './archive.ts'
-import type { Blackboard, BlackboardNeeds } from './service.ts'
-import type { Archived } from '../../contracts/blackboard.ts'
+import type { Blackboard, BlackboardDeps } from './types.ts'
+import type { Archived } from '../../contracts/memory/blackboard.ts'
 import { authorOf, TURNBELL } from '../memory/author.ts'
-import type { Library } from '../memory/library.ts'
-import { isOnlySeen, type MemoryPlace } from '../memory/place.ts'
+import type { ProjectMemory } from '../memory/project-memory.ts'
+import { isUnregistered, type MemoryLocation } from '../memory/memory-resolver.ts'
 
 export type Archiving = Pick<Blackboard, 'archive' | 'archiveAfter' | 'sweep'>
 
-/** Nobody is asked, so nothing goes that somebody may wait for. */
-const BY_ITSELF = { keep_open: true, summarize: true }
+/** Automatic archiving keeps open entries, because an agent may still wait for an answer. */
+const AUTOMATIC = { keep_open: true, summarize: true }
 
 export function createArchiving({
-  places,
-  tell,
+  resolver,
+  publish,
   clock,
   ids,
   log,
-}: Omit<BlackboardNeeds, 'decisions' | 'search'>): Archiving {
-  /** Those of which it was said already. */
-  const failing = new WeakSet<Library>()
+}: Omit<BlackboardDeps, 'decisions' | 'search'>): Archiving {
+  /** Memories whose last archiving failed and was logged. */
+  const failing = new WeakSet<ProjectMemory>()
 
-  async function sweepOne(place: MemoryPlace): Promise<void> {
-    const { max_blackboard_entries_before_archive: limit } = (await place.settings()).config.archive
-    const going = archivable(await place.library.entries.all(), { keep_open: true })
-    if (going.length < limit) return
-    const most = Math.ceil(going.length / 2)
-    await archiveIn(place, TURNBELL, { ...BY_ITSELF, most, agent_id: TURNBELL })
+  async function sweepOne(location: MemoryLocation): Promise<void> {
+    const { max_blackboard_entries_before_archive: limit } = (await location.settings()).config.archive
+    const candidates = archivable(await location.memory.entries.list(), { keep_open: true })
+    if (candidates.length < limit) return
+    const count_max = Math.ceil(candidates.length / 2)
+    await archiveIn(location, TURNBELL, { ...AUTOMATIC, count_max, agent_id: TURNBELL })
   }
 
-  async function archiveIn(place: MemoryPlace, identity: string, wish: ArchiveWish): Promise<Archived> {
-    const archived = await archiveEntries(place.library, wish, { clock, ids })
+  async function archiveIn(location: MemoryLocation, identity: string, wish: ArchiveWish): Promise<Archived> {
+    const archived = await archiveEntries(location.memory, wish, { clock, ids })
     const { archived_count, archive_file } = archived
     if (archived_count > 0)
-      tell({ caller: { identity } }, place, 'memory.archived', { archived_count, archive_file })
+      publish({ caller: { identity } }, location, 'memory.archived', { archived_count, archive_file })
     return archived
   }
 
   return {
     async archive(call, input) {
-      const place = await places.toWrite(call)
-      return archiveIn(place, call.caller.identity, { ...input, agent_id: authorOf(call) })
+      const location = await resolver.forWrite(call)
+      return archiveIn(location, call.caller.identity, { ...input, agent_id: authorOf(call) })
     },
 
     async archiveAfter(call, { trigger, before }, { id, at }) {
-      const place = await places.toWriteJustThere(call)
-      const { archive } = (await place.settings()).config
-      const wanted = {
+      const location = await resolver.forWriteExactly(call)
+      const { archive } = (await location.settings()).config
+      const enabled = {
         commit: archive.auto_archive_on_commit,
         context_switch: archive.auto_archive_on_context_switch,
       }
-      if (!wanted[trigger]) return null
-      const wish = { before, ...BY_ITSELF, agent_id: authorOf(call), asked: { id, at } }
-      return archiveIn(place, call.caller.identity, wish)
+      if (!enabled[trigger]) return null
+      const wish = { before, ...AUTOMATIC, agent_id: authorOf(call), origin: { id, at } }
+      return archiveIn(location, call.caller.identity, wish)
     },
 
     async sweep() {
-      for (const place of places.opened()) {
-        if (isOnlySeen(place)) continue
-        // One that cannot be read keeps no other from being swept.
+      for (const location of resolver.opened()) {
+        if (isUnregistered(location)) continue
+        // A project that cannot be read must not prevent the sweep of the others.
         try {
-          await sweepOne(place)
-          failing.delete(place.library)
+          await sweepOne(location)
+          failing.delete(location.memory)
         } catch (error) {
-          if (failing.has(place.library)) continue
-          failing.add(place.library)
-          log.warn({ err: error, root: place.project?.root }, 'a blackboard cannot be archived')
+          if (failing.has(location.memory)) continue
+          failing.add(location.memory)
+          log.warn({ err: error, root: location.project?.root }, 'blackboard not archived')
         }
       }
     },

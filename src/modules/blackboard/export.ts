@@ -1,40 +1,43 @@
-/** Everything a project remembers, as one Markdown document for people. */
-import type { Exported } from '../../contracts/blackboard.ts'
-import type { Decision } from '../../contracts/decision.ts'
-import type { Entry } from '../../contracts/entry.ts'
-import { LIMITS } from '../../contracts/limits.ts'
+/** Exports the memory of a project as one Markdown document. */
+import type { Exported } from '../../contracts/memory/blackboard.ts'
+import type { Decision } from '../../contracts/memory/decision.ts'
+import type { Entry } from '../../contracts/memory/entry.ts'
+import { LIMITS } from '../../contracts/limits/limits.ts'
 import { isAbout } from '../decisions/find.ts'
-import { openOnes } from '../memory/open.ts'
-import { nameOf, type MemoryPlace } from '../memory/place.ts'
+import { openEntries } from '../memory/open-entries.ts'
+import { memoryName, type MemoryLocation } from '../memory/memory-resolver.ts'
 import { within } from '../memory/scope.ts'
 
 const RECENT_MAX = 50
 const ENTITIES_SHOWN_MAX = 20
 
-export async function exportOf(place: MemoryPlace, scope: string, now: string): Promise<Exported> {
-  const { library } = place
-  const all = await library.entries.all()
+export async function exportOf(location: MemoryLocation, scope: string, now: string): Promise<Exported> {
+  const { memory } = location
+  const all = await memory.entries.list()
   const entries = all.filter((entry) => within(entry.scope, scope))
-  const decisions = (await library.decisions.all()).filter((one) => isAbout(one, scope)).toReversed()
-  const waiting = openOnes(all).filter((entry) => within(entry.scope, scope))
+  const decisions = (await memory.decisions.list()).filter((one) => isAbout(one, scope)).toReversed()
+  const waiting = openEntries(all).filter((entry) => within(entry.scope, scope))
   const open = (type: string) => waiting.filter(({ entry_type }) => entry_type === type).toReversed()
   const others = entries
     .filter(({ entry_type }) => !['need', 'question', 'warning', 'decision'].includes(entry_type))
     .toReversed()
     .slice(0, RECENT_MAX)
   const sections = [
-    ...[`# Shared memory of ${nameOf(place, await place.settings())}`, `Scope: ${scope}. Exported ${now}.`],
+    ...[
+      `# Shared memory of ${memoryName(location, await location.settings())}`,
+      `Scope: ${scope}. Exported ${now}.`,
+    ],
     ...section('Decisions', decisions.map(decisionText)),
     ...section('Open needs', open('need').map(entryText)),
     ...section('Unanswered questions', open('question').map(entryText)),
     ...section('Warnings', open('warning').map(entryText)),
     ...section('Recent entries', others.map(entryText)),
-    ...section('Graph', await graphLines(place)),
+    ...section('Graph', await graphLines(location)),
   ]
   return fitting(sections)
 }
 
-/** Empty where it would be. */
+/** Returns nothing for a section without pieces. */
 function section(title: string, pieces: readonly string[]): string[] {
   return pieces.length === 0 ? [] : [`## ${title}`, ...pieces]
 }
@@ -46,8 +49,8 @@ function decisionText(decision: Decision): string {
   return [
     `### ${line(summary)}`,
     `${status}, ${confidence} confidence, ${domain}, \`${scope}\`, ${agent_id}, ${timestamp} (${id})`,
-    ...(context === '' ? [] : [said('Context', context)]),
-    ...(rationale === '' ? [] : [said('Why', rationale)]),
+    ...(context === '' ? [] : [quoted('Context', context)]),
+    ...(rationale === '' ? [] : [quoted('Why', rationale)]),
     ...(constraints.length === 0 ? [] : [`Constraints: ${constraints.join('; ')}`]),
     ...alternatives.map(
       ({ option, reason_rejected = '' }) => `- Rejected: ${line(option)}: ${line(reason_rejected)}`,
@@ -58,16 +61,16 @@ function decisionText(decision: Decision): string {
     ...(depends_on.length === 0 ? [] : [`Rests on ${list(depends_on)}`]),
     ...(decision.override_reason === undefined
       ? []
-      : [said(`Overridden by ${decision.overridden_by ?? 'somebody'}`, decision.override_reason)]),
+      : [quoted(`Overridden by ${decision.overridden_by ?? 'somebody'}`, decision.override_reason)]),
   ].join('\n\n')
 }
 
-/** Text of several lines is quoted: a heading or an open fence in it is nothing to what stands behind it. */
-function said(who: string, text: string): string {
+/** Quotes a text of several lines, so that a heading or an open fence in it does not affect the rest of the document. */
+function quoted(label: string, text: string): string {
   const lines = text.trim().split('\n')
   return lines.length === 1
-    ? `${who}: ${text.trim()}`
-    : [`${who}:`, '', ...lines.map((one) => `> ${one}`)].join('\n')
+    ? `${label}: ${text.trim()}`
+    : [`${label}:`, '', ...lines.map((one) => `> ${one}`)].join('\n')
 }
 
 function entryText({ id, entry_type, agent_id, timestamp, scope, summary, detail, tags }: Entry): string {
@@ -82,8 +85,8 @@ function entryText({ id, entry_type, agent_id, timestamp, scope, summary, detail
   return [`- **${line(summary)}** (${about})`, ...more].join('\n')
 }
 
-async function graphLines({ library }: MemoryPlace): Promise<string[]> {
-  const [entities, relations] = [await library.entities.all(), await library.relations.all()]
+async function graphLines({ memory }: MemoryLocation): Promise<string[]> {
+  const [entities, relations] = [await memory.entities.list(), await memory.relations.list()]
   if (entities.length === 0) return []
   const connected = new Map<string, number>()
   for (const { source, target } of relations) {
@@ -94,13 +97,13 @@ async function graphLines({ library }: MemoryPlace): Promise<string[]> {
     .sort((a, b) => b.relations - a.relations)
     .slice(0, ENTITIES_SHOWN_MAX)
     .map(({ entity: { name, type, properties }, relations: count }) => {
-      const told = typeof properties['summary'] === 'string' ? `: ${line(properties['summary'])}` : ''
-      return `- \`${name}\` (${type}, ${count} relations)${told}`
+      const summary = typeof properties['summary'] === 'string' ? `: ${line(properties['summary'])}` : ''
+      return `- \`${name}\` (${type}, ${count} relations)${summary}`
     })
   return [`${entities.length} entities, ${relations.length} relations. The best connected:`, most.join('\n')]
 }
 
-/** What is said in one line stays one. */
+/** Replaces line breaks by spaces. */
 function line(text: string): string {
   return text.replace(/\s+/g, ' ').trim()
 }

@@ -1,21 +1,21 @@
-/** How much a project remembers, and what a person should look at. */
-import type { MemoryStatus } from '../../contracts/blackboard.ts'
-import { LIMITS } from '../../contracts/limits.ts'
-import { nameOf, type MemoryPlace } from '../memory/place.ts'
+/** Counts of a project's memory, and warnings for the person. */
+import type { MemoryStatus } from '../../contracts/memory/blackboard.ts'
+import { LIMITS } from '../../contracts/limits/limits.ts'
+import { memoryName, type MemoryLocation } from '../memory/memory-resolver.ts'
 import { archivable } from './archive.ts'
 
-export async function statusOf(place: MemoryPlace): Promise<Omit<MemoryStatus, 'degraded'>> {
-  const { library } = place
-  const [entries, decisions] = [await library.entries.all(), await library.decisions.all()]
-  const [entities, relations] = [await library.entities.all(), await library.relations.all()]
-  const settings = await place.settings()
+export async function statusOf(location: MemoryLocation): Promise<Omit<MemoryStatus, 'degraded'>> {
+  const { memory } = location
+  const [entries, decisions] = [await memory.entries.list(), await memory.decisions.list()]
+  const [entities, relations] = [await memory.entities.list(), await memory.relations.list()]
+  const settings = await location.settings()
   const times = [
     ...entries.slice(-1).map(({ timestamp }) => timestamp),
     ...decisions.map(({ timestamp, updated_at = timestamp }) => updated_at),
   ]
   const count = (wanted: string) => decisions.filter(({ status }) => status === wanted).length
   return {
-    project: nameOf(place, settings),
+    project: memoryName(location, settings),
     blackboard_entries: entries.length,
     active_decisions: count('active'),
     provisional_decisions: count('provisional'),
@@ -25,23 +25,27 @@ export async function statusOf(place: MemoryPlace): Promise<Omit<MemoryStatus, '
     needs_archiving:
       archivable(entries, { keep_open: true }).length >=
       settings.config.archive.max_blackboard_entries_before_archive,
-    warnings: [...settings.warnings, ...(await unreadOf(place)), ...(await asideOf(place))],
+    warnings: [
+      ...settings.warnings,
+      ...(await unreadableFiles(location)),
+      ...(await quarantinedFiles(location)),
+    ],
   }
 }
 
-async function unreadOf({ project }: MemoryPlace): Promise<string[]> {
-  const unread = (await project?.unread()) ?? []
-  const told = unread.slice(0, LIMITS.files_told_max).map(({ file, reason }) => `${file}: ${reason}`)
-  if (told.length === 0) return []
-  const more = unread.length > told.length ? `; and ${unread.length - told.length} more` : ''
-  return [`What is left where it is, and not read as long as it is so: ${told.join('; ')}${more}.`]
+async function unreadableFiles({ project }: MemoryLocation): Promise<string[]> {
+  const unread = (await project?.unreadableFiles()) ?? []
+  const listed = unread.slice(0, LIMITS.unreadable_files_max).map(({ file, reason }) => `${file}: ${reason}`)
+  if (listed.length === 0) return []
+  const more = unread.length > listed.length ? `; and ${unread.length - listed.length} more` : ''
+  return [`These files are ignored until they are fixed: ${listed.join('; ')}${more}.`]
 }
 
-async function asideOf({ project }: MemoryPlace): Promise<string[]> {
-  const files = (await project?.setAside(LIMITS.files_told_max)) ?? []
+async function quarantinedFiles({ project }: MemoryLocation): Promise<string[]> {
+  const files = (await project?.quarantinedFiles(LIMITS.unreadable_files_max)) ?? []
   if (files.length === 0) return []
-  const more = files.length === LIMITS.files_told_max ? ' and maybe more' : ''
+  const more = files.length === LIMITS.unreadable_files_max ? ' and maybe more' : ''
   return [
-    `What could not be read was set aside in ${files.join(', ')}${more}: put it right and back, or delete it.`,
+    `Unreadable records were quarantined in ${files.join(', ')}${more}: fix and restore them, or delete them.`,
   ]
 }

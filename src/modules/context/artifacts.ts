@@ -1,7 +1,7 @@
-/** What was made along the way, read back: a text that was kept, or a file of the project. */
-import { Artifact } from '../../contracts/context.ts'
-import { TurnbellError } from '../../contracts/errors.ts'
-import type { KeptRecord } from '../../contracts/records.ts'
+/** Reads artifacts: stored texts, or files of the project. */
+import { Artifact } from '../../contracts/memory/context.ts'
+import { TurnbellError } from '../../contracts/errors/errors.ts'
+import type { KeptRecord } from '../../contracts/memory/records.ts'
 import type { ProjectStore } from '../../ports/project-store.ts'
 
 export interface ArtifactText {
@@ -9,11 +9,11 @@ export interface ArtifactText {
   name: string
   path: string | null
   text: string
-  /** The file goes on behind it. */
+  /** The file is longer than `text`. */
   truncated: boolean
 }
 
-/** Throws `file_unreadable` for a file that is not there, or not one of the project's. */
+/** Throws `file_unreadable` for a missing file and for a file outside the project. */
 export async function readArtifact(
   record: KeptRecord,
   project: ProjectStore | null,
@@ -22,7 +22,7 @@ export async function readArtifact(
   const { id, name, path, text = '' } = Artifact.parse(record)
   const known = { id, name }
   if (path === undefined) return { ...known, path: null, text, truncated: false }
-  if (project === null) throw unreadable(path, 'what belongs to no project has no files')
+  if (project === null) throw unreadable(path, 'the artifact belongs to no project')
   const read = await project.readText(path, max_bytes)
   if ('reason' in read) throw unreadable(path, read.reason)
   return { ...known, path, ...read }

@@ -1,4 +1,4 @@
-/** What is worth knowing for a task, best first, within a budget that is never exceeded. */
+/** Assembles the most relevant records for a task within a token budget that is never exceeded. */
 import { fill, tokensOf, type Piece } from './budget.ts'
 import { surroundingsOf, type Surroundings } from './connectivity.ts'
 import type { Scorer } from './scorer.ts'
@@ -8,14 +8,15 @@ import type {
   AssembledEntity,
   AssembledEntry,
   Pin,
-} from '../../contracts/context.ts'
-import type { Decision } from '../../contracts/decision.ts'
-import type { Entry, EntryType } from '../../contracts/entry.ts'
-import type { Entity, Relation } from '../../contracts/graph.ts'
-import { LIMITS } from '../../contracts/limits.ts'
-import { beginning } from '../../contracts/beginning.ts'
-import { rounded, type Ranking } from '../memory/ranking.ts'
-import { openSetOf, remembered } from '../memory/open.ts'
+} from '../../contracts/memory/context.ts'
+import type { Decision } from '../../contracts/memory/decision.ts'
+import type { Entry, EntryType } from '../../contracts/memory/entry.ts'
+import type { Entity, Relation } from '../../contracts/memory/graph.ts'
+import { LIMITS } from '../../contracts/limits/limits.ts'
+import { truncate } from '../../contracts/text/truncate.ts'
+import { roundScore, type Ranking } from '../memory/ranking.ts'
+import { openEntrySet } from '../memory/open-entries.ts'
+import { memoizeByRef } from '../lib/memoize.ts'
 import { nearnessTo } from '../memory/scope.ts'
 
 export interface Sources {
@@ -24,7 +25,7 @@ export interface Sources {
   entities: readonly Entity[]
   relations: readonly Relation[]
   pins: readonly Pin[]
-  /** How much each has to do with the task. */
+  /** Relevance of entries and decisions to the task. */
   of_entries: Ranking
   of_decisions: Ranking
 }
@@ -35,8 +36,6 @@ export interface Wanted {
   max_tokens: number
   /** ISO 8601. */
   now: string
-  /** How its reader is shown what others wrote. Before it is measured: text that is made harmless may grow by it. */
-  shown: <T extends object>(view: T) => T
 }
 
 const LISTS = [
@@ -50,7 +49,7 @@ const LISTS = [
 ] as const
 type List = (typeof LISTS)[number]
 
-/** Where an entry goes that is worth knowing. A constraint is as good as a warning; what answers is a finding. */
+/** List of each type of entry. Constraints are listed with warnings, answers and artifacts with findings. */
 const LIST_OF: Partial<Record<EntryType, List>> = {
   need: 'open_needs',
   question: 'recent_questions',
@@ -60,22 +59,23 @@ const LIST_OF: Partial<Record<EntryType, List>> = {
   answer: 'recent_findings',
   artifact: 'recent_findings',
 }
-/** These wait for somebody, wherever they were posted, unless they are settled. */
-const WAITING: ReadonlySet<EntryType> = new Set(['need', 'question', 'warning'])
+/** Types that are only included while they are open. */
+const OPEN_TYPES: ReadonlySet<EntryType> = new Set(['need', 'question', 'warning'])
 
-/** What has less to do with the task than this, and lies elsewhere, is not worth knowing. */
-const SIMILAR = 0.15
+/** Minimum similarity to the task for records outside the scope. */
+const SIMILARITY_MIN = 0.15
 const ENTITIES_MAX = 30
 const RELATIONS_SHOWN = 8
-const ENTITY_WORTH = 0.3
-/** What people have pinned is worth most. */
-const PINNED = 2
-/** Lengths of texts in full, in few words, and in very few. */
+/** Maximum score of an entity. */
+const ENTITY_SCORE_MAX = 0.3
+/** Score of pins, above any other. */
+const PIN_SCORE = 2
+/** Maximum lengths of a text in its full, short and shortest form, in characters. */
 const LENGTHS = [1_200, 240, 80] as const
 
 export function assembled(
   sources: Sources,
-  { task, scope, max_tokens, now, shown }: Wanted,
+  { task, scope, max_tokens, now }: Wanted,
   score: Scorer,
 ): Assembled {
   const around = surroundingsOf(sources.entities, sources.relations, scope)
@@ -88,22 +88,28 @@ export function assembled(
   ].sort((a, b) => b.score - a.score)
 
   const degraded = sources.of_entries.degraded || sources.of_decisions.degraded
-  const frame = (said: { task: string; scope: string }): Assembled => ({
-    ...{ assembled_at: now, ...said, token_estimate: max_tokens },
-    ...{ pinned: [], active_decisions: [], open_needs: [], recent_findings: [] },
-    ...{ active_warnings: [], recent_questions: [], related_entities: [] },
-    ...{ left_out: pieces.length, degraded },
+  const frame = (question: { task: string; scope: string }): Assembled => ({
+    assembled_at: now,
+    ...question,
+    token_estimate: max_tokens,
+    pinned: [],
+    active_decisions: [],
+    open_needs: [],
+    recent_findings: [],
+    active_warnings: [],
+    recent_questions: [],
+    related_entities: [],
+    left_out: pieces.length,
+    degraded,
   })
   const budget = max_tokens * LIMITS.characters_per_token
   const empty = fittingFrame(frame, { task, scope }, budget)
-  const { lists, left_out } = fill(
-    LISTS,
-    pieces,
-    { characters: budget - JSON.stringify(empty).length, lengths: LENGTHS },
-    shown,
-  )
+  const { lists, left_out } = fill(LISTS, pieces, {
+    characters: budget - JSON.stringify(empty).length,
+    lengths: LENGTHS,
+  })
   const answer = { ...empty, ...lists, left_out } as unknown as Assembled
-  // The frame was measured with the largest numbers that may stand in it.
+  // The frame was measured with the largest possible numbers.
   return { ...answer, token_estimate: tokensOf(JSON.stringify(answer)) }
 }
 
@@ -114,7 +120,7 @@ interface At {
   score: Scorer
 }
 
-// Ten thousand entries pass through here for every answer, so nothing is made of one that need not be.
+// Runs over ten thousand entries for every response, so allocations are avoided.
 function decisionPieces({ decisions, of_decisions }: Sources, at: At): Piece<List>[] {
   const pieces: Piece<List>[] = []
   const times = timesOf(decisions)
@@ -126,9 +132,9 @@ function decisionPieces({ decisions, of_decisions }: Sources, at: At): Piece<Lis
     for (const file of affected_files) proximity = Math.max(proximity, at.near(file))
     for (const symbol of affected_symbols) proximity = Math.max(proximity, at.near(symbol))
     const connectivity = at.around.connectivity(id)
-    if (proximity === 0 && connectivity === 0 && similarity < SIMILAR) continue
+    if (proximity === 0 && connectivity === 0 && similarity < SIMILARITY_MIN) continue
     const age_ms = at.now - (times[place] ?? 0)
-    const score = rounded(
+    const score = roundScore(
       at.score({ similarity, age_ms, proximity, confidence, status, type: 'decision', connectivity }),
     )
     pieces.push({
@@ -143,19 +149,19 @@ function decisionPieces({ decisions, of_decisions }: Sources, at: At): Piece<Lis
 
 function entryPieces({ entries, of_entries }: Sources, at: At): Piece<List>[] {
   const pieces: Piece<List>[] = []
-  const open = openSetOf(entries)
+  const open = openEntrySet(entries)
   const times = timesOf(entries)
   for (const [place, entry] of entries.entries()) {
     const { id, entry_type: type, scope, relates_to } = entry
     const section = LIST_OF[type]
-    if (section === undefined || (WAITING.has(type) && !open.has(entry))) continue
+    if (section === undefined || (OPEN_TYPES.has(type) && !open.has(entry))) continue
     const similarity = of_entries.scores.get(id) ?? 0
     const proximity = at.near(scope)
-    if (proximity === 0 && similarity < SIMILAR) continue
+    if (proximity === 0 && similarity < SIMILARITY_MIN) continue
     let connectivity = at.around.connectivity(scope)
     for (const other of relates_to ?? []) connectivity = Math.max(connectivity, at.around.connectivity(other))
     const age_ms = at.now - (times[place] ?? 0)
-    const score = rounded(
+    const score = roundScore(
       at.score({ similarity, age_ms, proximity, confidence: null, status: null, type, connectivity }),
     )
     pieces.push({
@@ -168,11 +174,11 @@ function entryPieces({ entries, of_entries }: Sources, at: At): Piece<List>[] {
   return pieces
 }
 
-const timesOf = remembered((items: readonly { timestamp: string }[]): readonly number[] =>
+const timesOf = memoizeByRef((items: readonly { timestamp: string }[]): readonly number[] =>
   items.map(({ timestamp }) => Date.parse(timestamp)),
 )
 
-/** The best connected of what the scope is about. */
+/** Returns the entities of the scope with the most relations. */
 function entityPieces(around: Surroundings): Piece<List>[] {
   return around.inside
     .map((entity) => ({ entity, relations: around.relationsOf(entity) }))
@@ -180,11 +186,11 @@ function entityPieces(around: Surroundings): Piece<List>[] {
     .sort((a, b) => b.relations.length - a.relations.length || (a.entity.id < b.entity.id ? 1 : -1))
     .slice(0, ENTITIES_MAX)
     .map(({ entity: { id, name, type }, relations }) => {
-      const told = relations.map(({ source, target, type: how }) =>
+      const texts = relations.map(({ source, target, type: how }) =>
         source === id ? `${how} > ${around.nameOf(target)}` : `< ${how} ${around.nameOf(source)}`,
       )
-      const view = (shown: number): AssembledEntity => ({ name, type, relations: told.slice(0, shown) })
-      const score = (ENTITY_WORTH * relations.length) / (relations.length + 1)
+      const view = (shown: number): AssembledEntity => ({ name, type, relations: texts.slice(0, shown) })
+      const score = (ENTITY_SCORE_MAX * relations.length) / (relations.length + 1)
       return {
         section: 'related_entities',
         score,
@@ -197,14 +203,14 @@ function entityPieces(around: Surroundings): Piece<List>[] {
 function pinPiece(key: string, text: string): Piece<List> {
   return {
     section: 'pinned',
-    score: PINNED,
+    score: PIN_SCORE,
     least: key.length,
-    write: (length) => ({ key, text: beginning(text, length) }),
+    write: (length) => ({ key, text: truncate(text, length) }),
   }
 }
 
-// How short the views below can be as JSON, reckoned without writing them. Escapes only make them longer; a character
-// that would be cut in two may be missing from each text.
+// Minimum lengths of the views below as JSON, computed without writing them. Escapes only make them longer; truncation may
+// drop half of a character pair.
 const ID = 26
 const TIME = 24
 const DECISION_FRAME =
@@ -221,52 +227,59 @@ function leastOfDecision({ summary, rationale, confidence }: Decision): number {
 
 function leastOfEntry({ summary, detail, scope, agent_id }: Entry): number {
   const more = detail === '' ? 0 : DETAIL_FRAME + cutLength(detail, SHORTEST)
-  const said = cutLength(summary, LIMITS.memory_summary_length_max) + scope.length + agent_id.length
-  return ENTRY_FRAME + said + more
+  const texts = cutLength(summary, LIMITS.memory_summary_length_max) + scope.length + agent_id.length
+  return ENTRY_FRAME + texts + more
 }
 
-function cutLength({ length }: string, most: number): number {
-  return length <= most ? length : most - 1
+function cutLength({ length }: string, length_max: number): number {
+  return length <= length_max ? length : length_max - 1
 }
 
 function decisionView(decision: Decision, score: number, length: number): AssembledDecision {
   const { id, summary, rationale, confidence, status, affected_files } = decision
   return {
-    ...{ id, summary: beginning(summary, LIMITS.memory_summary_length_max) },
-    ...{ rationale: beginning(rationale, length), confidence },
+    id,
+    summary: truncate(summary, LIMITS.memory_summary_length_max),
+    rationale: truncate(rationale, length),
+    confidence,
     ...(status === 'provisional' ? { status } : {}),
-    ...{ affected_files: affected_files.slice(0, length === LENGTHS[0] ? 10 : 2), score },
+    affected_files: affected_files.slice(0, length === LENGTHS[0] ? 10 : 2),
+    score,
   }
 }
 
 function entryView(entry: Entry, score: number, length: number): AssembledEntry {
   const { id, summary, detail, scope, agent_id, timestamp } = entry
   return {
-    ...{ id, summary: beginning(summary, LIMITS.memory_summary_length_max) },
-    ...(detail === '' ? {} : { detail: beginning(detail, length) }),
-    ...{ scope, agent_id, timestamp, score },
+    id,
+    summary: truncate(summary, LIMITS.memory_summary_length_max),
+    ...(detail === '' ? {} : { detail: truncate(detail, length) }),
+    scope,
+    agent_id,
+    timestamp,
+    score,
   }
 }
 
-/** What is repeated of the question takes no more than a quarter of the answer. */
+/** Returns the empty response; task and scope, which it repeats, take at most a quarter of the budget. */
 function fittingFrame(
-  frame: (said: { task: string; scope: string }) => Assembled,
-  said: { task: string; scope: string },
+  frame: (question: { task: string; scope: string }) => Assembled,
+  question: { task: string; scope: string },
   budget: number,
 ): Assembled {
   const size = (text: string) => JSON.stringify(text).length
   const [room, least] = [Math.floor(budget / 4), JSON.stringify(frame({ task: '', scope: '' })).length]
   const spare = Math.max(Math.min(room, budget - least), 0)
-  const scope = cut(said.scope, Math.floor(spare / 2), size)
-  const task = cut(said.task, spare - size(scope) + 2, size)
+  const scope = cut(question.scope, Math.floor(spare / 2), size)
+  const task = cut(question.task, spare - size(scope) + 2, size)
   return frame({ task, scope })
 }
 
-/** As JSON, without its quotes, it has at most so many characters. */
+/** Truncates a text to `length_max` characters of JSON without its quotes. */
 function cut(text: string, length_max: number, size: (text: string) => number): string {
   let short = text
   while (short !== '' && size(short) - 2 > length_max) {
-    short = beginning(short, Math.max(Math.min(short.length - 1, length_max), 1))
+    short = truncate(short, Math.max(Math.min(short.length - 1, length_max), 1))
     if (short === '…') return ''
   }
   return short

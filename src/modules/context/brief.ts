@@ -1,11 +1,11 @@
 /**
- * A text that tells an agent where things stand: sections of lines, as many as there is room for.
+ * Renders a brief: sections with as many lines as fit.
  *
- * The headings stay, whatever has to go: who reads that there were warnings can ask for them.
+ * Headings stay when lines are cut, so that an agent can ask for the rest.
  */
 import { tokensOf } from './budget.ts'
-import type { Brief } from '../../contracts/context.ts'
-import { LIMITS } from '../../contracts/limits.ts'
+import type { Brief } from '../../contracts/memory/context.ts'
+import { LIMITS } from '../../contracts/limits/limits.ts'
 
 export interface BriefSection {
   title: string
@@ -16,31 +16,34 @@ export interface BriefSection {
 const NOTICE = '(Cut to fit; ask for the rest.)'
 
 /**
- * Sections without lines are left out. What comes first has the room first; a line that has none makes way for a
- * shorter one behind it. Where not even the headings fit, they are cut.
+ * Leaves out sections without lines. Earlier lines are placed first; a line that does not fit is skipped, and a later,
+ * shorter one may still fit. If not even the headings fit, they are cut.
  */
 export function renderBrief(sections: readonly BriefSection[], max_tokens: number): Brief {
-  const said = sections
+  const filled = sections
     .filter(({ lines }) => lines.length > 0)
     .map(({ title, lines }) => ({ title, lines: lines.map(asLine) }))
   const budget = max_tokens * LIMITS.characters_per_token
-  const whole = textOf(said)
-  const shown = whole.length <= budget ? said : withinRoom(said, budget)
-  const truncated = shown !== said
+  const whole = textOf(filled)
+  const shown = whole.length <= budget ? filled : withinBudget(filled, budget)
+  const truncated = shown !== filled
   const brief = truncated ? `${textOf(shown)}\n\n${NOTICE}`.slice(0, budget) : whole
   return {
-    ...{ brief, token_estimate: tokensOf(brief), truncated },
-    sections: said.map(({ title, lines }, index) => ({
-      ...{ title, lines: lines.length },
+    brief,
+    token_estimate: tokensOf(brief),
+    truncated,
+    sections: filled.map(({ title, lines }, index) => ({
+      title,
+      lines: lines.length,
       shown: shown[index]?.lines.length ?? 0,
     })),
   }
 }
 
-function withinRoom(said: readonly BriefSection[], budget: number): BriefSection[] {
-  const headings = textOf(said.map(({ title }) => ({ title, lines: [] })))
+function withinBudget(filled: readonly BriefSection[], budget: number): BriefSection[] {
+  const headings = textOf(filled.map(({ title }) => ({ title, lines: [] })))
   let room = budget - `${headings}\n\n${NOTICE}`.length
-  return said.map(({ title, lines }) => ({
+  return filled.map(({ title, lines }) => ({
     title,
     lines: lines.filter((line) => {
       const fits = line.length < room

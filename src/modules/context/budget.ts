@@ -1,19 +1,18 @@
 /**
- * As much as fits into a budget, what is worth most first.
+ * Fills a token budget with pieces, the most valuable first.
  *
- * Tokens are counted by the rule of thumb that holds everywhere here, over the whole answer as JSON. A piece that
- * does not fit is tried in fewer words, and then left out; a later, smaller one may still fit. So a piece is missing
- * only where there was no room for it after all that is worth more.
+ * Tokens are estimated from the characters of the whole response as JSON. A piece that does not fit is tried in shorter
+ * forms and then left out; a later, smaller one may still fit.
  */
-import { LIMITS } from '../../contracts/limits.ts'
+import { LIMITS } from '../../contracts/limits/limits.ts'
 
 export interface Piece<S extends string> {
-  /** The list that it goes into. */
+  /** Name of its list. */
   section: S
   score: number
-  /** No form of it has fewer characters as JSON; so most of what has no room is never written out. */
+  /** Lower bound of its characters as JSON, so that most pieces that do not fit are not written. */
   least: number
-  /** With texts that are at most so long. */
+  /** Returns its form with texts of at most `length` characters. */
   write: (length: number) => object
 }
 
@@ -23,14 +22,13 @@ export interface Filled<S extends string> {
 }
 
 /**
- * Pieces are taken in the order they have, each with the longest texts of `lengths` that have room. `characters` is
- * what the lists may take together, brackets left out.
+ * Takes the pieces in order, each with the longest texts of `lengths` that fit. `characters` is the budget of all lists
+ * without their brackets.
  */
 export function fill<S extends string>(
   sections: readonly S[],
   pieces: readonly Piece<S>[],
   { characters, lengths }: { characters: number; lengths: readonly number[] },
-  shown: (form: object) => object,
 ): Filled<S> {
   const lists = Object.fromEntries(sections.map((section) => [section, []])) as unknown as Record<S, object[]>
   let left = characters
@@ -38,7 +36,7 @@ export function fill<S extends string>(
   for (const piece of pieces) {
     const { section, least } = piece
     const comma = lists[section].length > 0 ? 1 : 0
-    const fitting = least + comma > left ? null : longestFitting(piece, lengths, left - comma, shown)
+    const fitting = least + comma > left ? null : longestFitting(piece, lengths, left - comma)
     if (fitting === null) {
       left_out += 1
       continue
@@ -53,10 +51,9 @@ function longestFitting(
   { write }: Pick<Piece<never>, 'write'>,
   lengths: readonly number[],
   room: number,
-  shown: (form: object) => object,
 ): { form: object; length: number } | null {
-  for (const most of lengths) {
-    const form = shown(write(most))
+  for (const text_length of lengths) {
+    const form = write(text_length)
     const { length } = JSON.stringify(form)
     if (length <= room) return { form, length }
   }

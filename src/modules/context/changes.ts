@@ -1,25 +1,25 @@
-/** What is different since a time, and how much is going on. */
-import type { MemorySummaryAnswer, WhatChanged, WhatChangedInput } from '../../contracts/context.ts'
-import { beginning } from '../../contracts/beginning.ts'
-import type { Decision } from '../../contracts/decision.ts'
-import type { Entry, EntryType } from '../../contracts/entry.ts'
-import { LIMITS } from '../../contracts/limits.ts'
+/** Changes of a project's memory since a time, and a summary of its state. */
+import type { MemorySummaryAnswer, WhatChanged, WhatChangedInput } from '../../contracts/memory/context.ts'
+import { truncate } from '../../contracts/text/truncate.ts'
+import type { Decision } from '../../contracts/memory/decision.ts'
+import type { Entry, EntryType } from '../../contracts/memory/entry.ts'
+import { LIMITS } from '../../contracts/limits/limits.ts'
 import { isAbout } from '../decisions/find.ts'
-import { openOnes } from '../memory/open.ts'
+import { openEntries } from '../memory/open-entries.ts'
 import { concerns } from '../memory/scope.ts'
 import { DAY_MS } from '../../ports/clock.ts'
-import { withinBytes } from '../within-bytes.ts'
+import { truncateToBytes } from '../lib/truncate-to-bytes.ts'
 
-/** They share what one answer carries. */
+/** Number of lists that share the bytes of one response. */
 const LISTS = 4
 
-interface Remembered {
+interface ProjectRecords {
   entries: readonly Entry[]
   decisions: readonly Decision[]
 }
 
 export function changesSince(
-  { entries, decisions }: Remembered,
+  { entries, decisions }: ProjectRecords,
   { since, scope }: WhatChangedInput,
 ): WhatChanged {
   const from = Date.parse(since)
@@ -33,17 +33,18 @@ export function changesSince(
     status === 'overridden' ? isNew(overridden_at ?? updated_at) : isNew(overridden_at),
   )
   const reconsidered = here.filter(({ reconsidered_at }) => isNew(reconsidered_at))
-  /** As told, oldest first. */
-  const newest = <T, Told>(list: readonly T[], tell: (one: T) => Told): Told[] => {
-    const told = list.slice(-LIMITS.changes_max).map(tell).toReversed()
-    return withinBytes(told, LIMITS.answer_list_bytes_max / LISTS).toReversed()
+  /** Oldest first. */
+  const newest = <T, View>(list: readonly T[], view: (item: T) => View): View[] => {
+    const views = list.slice(-LIMITS.changes_max).map(view).toReversed()
+    return truncateToBytes(views, LIMITS.answer_list_bytes_max / LISTS).toReversed()
   }
   return {
     new_decisions: newest(made, ({ id, summary, status }) => ({ id, summary, status })),
     new_entries: newest(posted, ({ id, entry_type, summary }) => ({ id, entry_type, summary })),
     overridden_decisions: newest(overridden, ({ id, summary, override_reason = '' }) => ({
-      ...{ id, summary },
-      reason: beginning(override_reason, LIMITS.conflict_reason_length_max),
+      id,
+      summary,
+      reason: truncate(override_reason, LIMITS.conflict_reason_length_max),
     })),
     reconsidered_decisions: newest(reconsidered, ({ id, summary }) => ({ id, summary })),
     total_count: made.length + posted.length + overridden.length + reconsidered.length,
@@ -51,13 +52,13 @@ export function changesSince(
 }
 
 export function summaryOf(
-  { entries, decisions }: Remembered,
+  { entries, decisions }: ProjectRecords,
   scope: string,
   now: number,
 ): MemorySummaryAnswer {
   const here = decisions.filter((one) => isAbout(one, scope))
   const posted = entries.filter((entry) => concerns(entry.scope, scope))
-  const waiting = openOnes(entries).filter((entry) => concerns(entry.scope, scope))
+  const waiting = openEntries(entries).filter((entry) => concerns(entry.scope, scope))
   const open = (type: EntryType) => waiting.filter(({ entry_type }) => entry_type === type).length
   const inStatus = (wanted: string) => here.filter(({ status }) => status === wanted).length
   return {
@@ -71,7 +72,7 @@ export function summaryOf(
   }
 }
 
-function activityOf({ entries, decisions }: Remembered, now: number): string {
+function activityOf({ entries, decisions }: ProjectRecords, now: number): string {
   const isRecent = ({ timestamp }: { timestamp: string }) => now - Date.parse(timestamp) < DAY_MS
   const recent = entries.filter(isRecent)
   const count = (...types: EntryType[]) =>

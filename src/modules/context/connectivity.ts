@@ -1,12 +1,12 @@
-/** How well things are connected with what a scope is about. */
-import type { Entity, Relation } from '../../contracts/graph.ts'
-import { remembered } from '../memory/open.ts'
+/** Connectivity of names with the entities of a scope. */
+import type { Entity, Relation } from '../../contracts/memory/graph.ts'
+import { memoizeByRef } from '../lib/memoize.ts'
 import { within } from '../memory/scope.ts'
 
 export interface Surroundings {
-  /** What the scope is about itself. */
+  /** Entities in the scope. */
   inside: readonly Entity[]
-  /** By its name: 1 in the scope or next to it, less two relations away, 0 farther off. */
+  /** Returns 1 for a name in the scope or one relation away, 0.5 for two relations, 0 otherwise. */
   connectivity(name: string): number
   relationsOf(entity: Entity): readonly Relation[]
   nameOf(id: string): string
@@ -14,10 +14,10 @@ export interface Surroundings {
 
 const TWO_AWAY = 0.5
 
-const entitiesById = remembered(
+const entitiesById = memoizeByRef(
   (entities: readonly Entity[]) => new Map(entities.map((one) => [one.id, one])),
 )
-const relationsByEnd = remembered((relations: readonly Relation[]) => {
+const relationsByEnd = memoizeByRef((relations: readonly Relation[]) => {
   const ends = new Map<string, Relation[]>()
   for (const relation of relations) {
     for (const id of new Set([relation.source, relation.target])) {

@@ -1,9 +1,9 @@
-/** The most important of a project's memory, for a text that has room for a few lines. */
+/** The most important lines of a project's memory. */
 import type { MemoryLine } from './primer.ts'
-import type { Remembered } from './refresh.ts'
-import { PRIMER_LIMITS } from '../../contracts/primer-limits.ts'
-import { STANDING } from '../decisions/change.ts'
-import { openOnes } from '../memory/open.ts'
+import type { ProjectRecords } from './refresh.ts'
+import { PRIMER_LIMITS } from '../../contracts/limits/primer.ts'
+import { IN_FORCE } from '../decisions/change.ts'
+import { openEntries } from '../memory/open-entries.ts'
 
 export interface Headlines {
   /** Null for the hub's own memory. */
@@ -12,19 +12,19 @@ export interface Headlines {
 }
 
 /**
- * At most `primer_memory_lines_max`: one pin, then open warnings, then standing decisions, newest first. A standing
- * decision always has a line, however many warnings there are.
+ * At most `primer_memory_lines_max`: one pin, then open warnings, then decisions in force, newest first. A decision
+ * in force always has a line, even with many warnings.
  */
-export function headlinesOf({ entries, decisions, pins }: Remembered): MemoryLine[] {
+export function headlinesOf({ entries, decisions, pins }: ProjectRecords): MemoryLine[] {
   const pinned = pins.map(({ text }): MemoryLine => ({ label: 'pinned', text })).slice(-1)
-  const standing = decisions
-    .filter(({ status }) => STANDING.includes(status))
+  const in_force = decisions
+    .filter(({ status }) => IN_FORCE.includes(status))
     .map(({ summary }): MemoryLine => ({ label: 'decision', text: summary }))
     .toReversed()
-  const warnings = openOnes(entries)
+  const warnings = openEntries(entries)
     .filter(({ entry_type }) => entry_type === 'warning')
     .map(({ summary }): MemoryLine => ({ label: 'warning', text: summary }))
     .toReversed()
-    .slice(0, PRIMER_LIMITS.primer_memory_lines_max - pinned.length - Math.min(standing.length, 1))
-  return [...pinned, ...warnings, ...standing].slice(0, PRIMER_LIMITS.primer_memory_lines_max)
+    .slice(0, PRIMER_LIMITS.primer_memory_lines_max - pinned.length - Math.min(in_force.length, 1))
+  return [...pinned, ...warnings, ...in_force].slice(0, PRIMER_LIMITS.primer_memory_lines_max)
 }

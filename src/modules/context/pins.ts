@@ -1,9 +1,9 @@
-/** What every agent of a project is to know from the start. */
-import { Pin, PIN_KIND, type PinInput, type UnpinInput } from '../../contracts/context.ts'
-import { TurnbellError } from '../../contracts/errors.ts'
-import { LIMITS } from '../../contracts/limits.ts'
-import type { KeptRecord } from '../../contracts/records.ts'
-import { inOneProject, type MemoryCall } from '../memory/place.ts'
+/** Pinned texts, which every agent of a project reads at the start of its session. */
+import { Pin, PIN_KIND, type PinInput, type UnpinInput } from '../../contracts/memory/context.ts'
+import { TurnbellError } from '../../contracts/errors/errors.ts'
+import { LIMITS } from '../../contracts/limits/limits.ts'
+import type { KeptRecord } from '../../contracts/memory/records.ts'
+import { inOneProject, type MemoryCall } from '../memory/memory-resolver.ts'
 import { everyRecord } from '../records/every.ts'
 import type { Records } from '../records/service.ts'
 
@@ -29,8 +29,8 @@ export function pinsOf(records: PinRecords): Pins {
       const named = key ?? text.replace(/\s+/g, ' ').slice(0, KEY_LENGTH)
       if (known.length >= LIMITS.pins_max && !known.some((pin) => pin['key'] === named)) {
         throw new TurnbellError('limit_reached', {
-          detail: `${known.length} texts are pinned, and every agent reads all of them.`,
-          hint: 'Take one away with `context unpin`, or post it as a finding.',
+          detail: `${known.length} texts are pinned, the maximum, because every agent reads all of them.`,
+          hint: 'Remove one with `context unpin`, or post the text as a finding.',
         })
       }
       return pinOf(await records.put(inOneProject(call), { kind, record: { key: named, text } }))
@@ -39,13 +39,13 @@ export function pinsOf(records: PinRecords): Pins {
     async remove(call, { id, key }) {
       if ((id === undefined) === (key === undefined)) {
         throw new TurnbellError('params_invalid', {
-          detail: 'id, key: one of them says which pin is meant.',
-          hint: '`context list` shows both.',
+          detail: 'id, key: expected exactly one of them.',
+          hint: 'List both with `context list`.',
         })
       }
       const found = (await active(call)).find((pin) => pin.id === id || pin['key'] === key)
       if (found === undefined) {
-        throw new TurnbellError('record_unknown', { detail: `Nothing is pinned as ${id ?? key ?? ''}.` })
+        throw new TurnbellError('record_unknown', { detail: `There is no pin ${id ?? key ?? ''}.` })
       }
       return pinOf(await records.close(inOneProject(call), { kind, id: found.id }))
     },

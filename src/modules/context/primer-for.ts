@@ -1,22 +1,22 @@
 /** Gathers what the primer of one persona contains. */
 import { renderPrimer } from './primer.ts'
 import type { Headlines } from './headlines.ts'
-import type { Primer } from '../../contracts/context.ts'
-import { TurnbellError } from '../../contracts/errors.ts'
+import type { Primer } from '../../contracts/memory/context.ts'
+import { TurnbellError } from '../../contracts/errors/errors.ts'
 import type { Identity } from '../../contracts/ids.ts'
-import { PRIMER_LIMITS } from '../../contracts/primer-limits.ts'
-import { unknownPersona } from '../../contracts/unknown-persona.ts'
+import { PRIMER_LIMITS } from '../../contracts/limits/primer.ts'
+import { unknownPersona } from '../../contracts/errors/unknown-persona.ts'
 import type { Caller } from '../../contracts/token.ts'
-import type { MemoryCall } from '../memory/place.ts'
+import type { MemoryCall } from '../memory/memory-resolver.ts'
 import type { PersonaRegistry } from '../registry/personas.ts'
-import type { SignalService } from '../signals/service.ts'
+import type { SignalService } from '../signals/types.ts'
 
 export interface PrimerModules {
   personas: Pick<PersonaRegistry, 'get' | 'list'>
   signals: Pick<SignalService, 'peek' | 'inProgress'>
 }
 
-/** What the primer needs to know of its call. */
+/** The call for a primer. */
 export interface PrimerCall {
   caller: Caller
   context: MemoryCall['context']
@@ -39,7 +39,7 @@ export async function primerFor(
   if (own === null && caller.kind === 'operator') {
     throw unknownPersona(identity, { known: personas.list().map((one) => one.identity) })
   }
-  // Read as the persona would read it: the operator may look into any directory.
+  // Read as the persona, because the operator may read any directory.
   const as = caller.kind === 'operator' ? { ...caller, kind: 'agent' as const, identity } : caller
   const { project, lines } = await headlines({ caller: as, context })
   const waiting = signals.peek(identity, PRIMER_LIMITS.primer_signals_max, caller.session_id)
@@ -68,12 +68,12 @@ function personaOf({ kind, identity }: Caller, named: Identity | undefined): Ide
   if (kind !== 'operator') {
     if (named === undefined || named === identity) return identity
     throw new TurnbellError('identity_mismatch', {
-      detail: `The agent ${identity} asked for the primer of ${named}.`,
+      detail: `Agent ${identity} requested the primer of ${named}.`,
     })
   }
   if (named !== undefined) return named
   throw new TurnbellError('params_invalid', {
-    detail: 'agent_id: the operator has to name a persona.',
-    hint: 'Name one: {agent_id: "ada"}.',
+    detail: 'agent_id: required for the operator.',
+    hint: 'Pass the name of a persona: {agent_id: "ada"}.',
   })
 }

@@ -2,15 +2,15 @@
  * The primer: what an agent reads when its session starts, resumes, is cleared or compacted. It names the agent, its
  * teammates, the number and senders of waiting signals, how to answer, and the most important of the project's memory.
  *
- * It never contains a payload. Names and memory lines are other people's text: they are defanged, put on one line and
- * cut, and the whole is at most `primer_tokens_max` tokens for any content.
+ * It never contains a payload. Names and memory lines are other people's text: they are sanitized, put on one line and
+ * truncated, and the whole is at most `primer_tokens_max` tokens for any content.
  */
 import { tokenBound, withinTokens } from './token-bound.ts'
-import type { Primer } from '../../contracts/context.ts'
+import type { Primer } from '../../contracts/memory/context.ts'
 import type { Identity, SurfaceKind } from '../../contracts/ids.ts'
-import { beginning } from '../../contracts/beginning.ts'
-import { PRIMER_LIMITS } from '../../contracts/primer-limits.ts'
-import { defangText } from '../signals/defang.ts'
+import { truncate } from '../../contracts/text/truncate.ts'
+import { MARK, withoutClientMarkup } from '../../contracts/clients/client-markup.ts'
+import { PRIMER_LIMITS } from '../../contracts/limits/primer.ts'
 
 export interface MemoryLine {
   label: 'pinned' | 'warning' | 'decision'
@@ -152,7 +152,7 @@ function senders(from: readonly string[], tokens_max: number): Piece {
   return names.text === '' ? NOTHING : joined(phrase(', from'), names)
 }
 
-/** As many of the items as fit, in their order, and the number of the others. Each begins with a space. */
+/** Returns the items that fit, in order, and the number of the others. Each item begins with a space. */
 function listed(
   items: readonly Piece[],
   { items_max, tokens_max }: { items_max: number; tokens_max: number },
@@ -171,11 +171,11 @@ function listed(
   return joined(...shown, phrase(' and'), content(` ${others}`), phrase(' more'))
 }
 
-/** The room is shared evenly; what a short line does not use is for the others. */
+/** Divides the remaining tokens evenly; tokens that a short line does not use go to the others. */
 function memoryLines(memory: readonly MemoryLine[], room: number): Piece[] {
   const wanted = memory.slice(0, PRIMER_LIMITS.primer_memory_lines_max).map(({ label, text }) => ({
     label: phrase(`- ${label}:`),
-    text: content(` ${beginning(oneLine(text), PRIMER_LIMITS.primer_line_length_max)}`),
+    text: content(` ${truncate(oneLine(text), PRIMER_LIMITS.primer_line_length_max)}`),
   }))
   const frame = joined(NEWLINE, phrase(OF_THE_MEMORY), ...wanted.flatMap(({ label }) => [NEWLINE, label]))
   const sizes = wanted.map(({ text }) => text.tokens)
@@ -204,5 +204,5 @@ function evenly(sizes: readonly number[], total: number): number[] {
 /** Without control and formatting characters, client markup and the mark of a doorbell. */
 export function oneLine(text: string): string {
   const plain = text.replace(/[\p{Cc}\p{Cf}\p{Zl}\p{Zp}\s]+/gu, ' ').trim()
-  return defangText(plain).replace(/\[(?=turnbell\])/gi, '‹')
+  return withoutClientMarkup(plain).replace(/\[(?=turnbell\])/gi, MARK)
 }

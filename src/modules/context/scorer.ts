@@ -1,26 +1,24 @@
 /**
- * How much something that is remembered is worth knowing for a task: six features between 0 and 1, and their sum by
- * the weights of the project.
+ * Scores records for a task: six features between 0 and 1, summed by the weights of the project.
  *
- * A weighted sum is easy to foresee and to tune; whoever wants another hands another `Scorer` to the assembler.
+ * A weighted sum is predictable and easy to tune. The assembler accepts any other `Scorer`.
  */
-import type { Confidence, DecisionStatus } from '../../contracts/decision.ts'
-import type { EntryType } from '../../contracts/entry.ts'
-import type { PriorityWeights } from '../../contracts/project-config.ts'
+import type { Confidence, DecisionStatus } from '../../contracts/memory/decision.ts'
+import type { EntryType } from '../../contracts/memory/entry.ts'
+import type { PriorityWeights } from '../../contracts/memory/project-config.ts'
 import { DAY_MS } from '../../ports/clock.ts'
 
 export interface Features {
-  /** How much it has to do with the task. */
+  /** Similarity to the task. */
   similarity: number
-  /** How long ago it was said. */
   age_ms: number
-  /** How near its scope is. */
+  /** Nearness of its scope. */
   proximity: number
-  /** Of a decision. */
+  /** Null for entries. */
   confidence: Confidence | null
   status: DecisionStatus | null
   type: EntryType
-  /** How well what it is about is connected with the scope. */
+  /** Connectivity of its subject with the scope. */
   connectivity: number
 }
 
@@ -28,12 +26,12 @@ export interface Features {
 export type Scorer = (features: Features) => number
 
 const CONFIDENCE: Record<Confidence, number> = { high: 1, medium: 0.6, low: 0.3 }
-/** Entries are told as they are known, neither well researched nor guessed. */
+/** Between medium and low, because entries have no confidence of their own. */
 const CONFIDENCE_OF_ENTRIES = 0.5
-/** Half as good as a decision that nobody doubts. */
+/** Factor of provisional decisions. */
 const PROVISIONAL = 0.5
 
-/** Warnings first: not to know them costs most. */
+/** Warnings first, because missing a warning costs the most. */
 export const TYPE_BOOST: Record<EntryType, number> = {
   warning: 1,
   decision: 0.8,
@@ -63,7 +61,7 @@ export function weightedSum(weights: PriorityWeights, half_life_days: number): S
   }
 }
 
-/** 1 for now, and half as much after every half-life. A time to come counts as now: clocks differ. */
+/** Returns 1 for now and half after every half-life. Future times count as now, because clocks differ. */
 export function recency(age_ms: number, half_life_days: number): number {
   return 0.5 ** (Math.max(age_ms, 0) / DAY_MS / half_life_days)
 }

@@ -1,4 +1,4 @@
-/** What an agent is told of its project: for a task, since a time, or to begin with. */
+/** Context of an agent from the memory of its project: for a task, since a time, or at the start of a session. */
 import { readArtifact, type ArtifactText } from './artifacts.ts'
 import { assembled } from './assemble.ts'
 import { renderBrief } from './brief.ts'
@@ -23,34 +23,33 @@ import {
   type UnpinInput,
   type WhatChanged,
   type WhatChangedInput,
-} from '../../contracts/context.ts'
-import { TurnbellError } from '../../contracts/errors.ts'
+} from '../../contracts/memory/context.ts'
+import { TurnbellError } from '../../contracts/errors/errors.ts'
 import type { Identity } from '../../contracts/ids.ts'
 import { timestamp, type Clock } from '../../ports/clock.ts'
 import type { EventLog } from '../../ports/event-log.ts'
-import { checkEventData } from '../event-data.ts'
+import { checkEventData } from '../lib/event-data.ts'
 import { authorOf } from '../memory/author.ts'
 import {
   inOneProject,
-  nameOf,
+  memoryName,
   type MemoryCall,
-  type MemoryPlace,
-  type MemoryPlaces,
-} from '../memory/place.ts'
+  type MemoryLocation,
+  type MemoryResolver,
+} from '../memory/memory-resolver.ts'
 import type { MemorySearch } from '../memory/ranking.ts'
-import { shownTo } from '../signals/defang.ts'
 
-/** Every call may throw `project_unknown` and `store_unavailable`. */
+/** Every method may throw `project_unknown` and `store_unavailable`. */
 export interface ContextService {
   assemble(call: MemoryCall, input: AssembleInput): Promise<Assembled>
   summarize(call: MemoryCall, scope: string): Promise<MemorySummaryAnswer>
   whatChanged(call: MemoryCall, input: WhatChangedInput): Promise<WhatChanged>
-  /** One of the same key is replaced. Throws `limit_reached`. */
+  /** Replaces a pin of the same key. Throws `limit_reached`. */
   pin(call: MemoryCall, input: PinInput): Promise<Pin>
-  /** Throws `record_unknown`, and `params_invalid` unless either is said. */
+  /** Throws `record_unknown`, and `params_invalid` unless exactly one of id and key is given. */
   unpin(call: MemoryCall, input: UnpinInput): Promise<Pin>
   pins(call: MemoryCall): Promise<Pin[]>
-  /** What an agent has to know that begins, or has lost what it knew. */
+  /** Returns a brief for an agent that starts or has lost its context. */
   refresh(call: MemoryCall, input: RefreshInput): Promise<Brief>
   /**
    * Name of the project and the most important of its memory. A scope that the caller may not read is replaced by the
@@ -61,95 +60,80 @@ export interface ContextService {
   primer(call: PrimerCall, modules: PrimerModules, named: Identity | undefined): Promise<Primer>
   /** Throws `record_unknown`, `file_unreadable`. */
   readArtifact(call: MemoryCall, input: ReadArtifactInput): Promise<ArtifactText>
-  /** Throws `params_invalid` for what is more than an event takes. */
+  /** Throws `params_invalid` for data that is too large for an event. */
   appendEvent(call: MemoryCall, input: AppendEventInput): { seq: number; timestamp: string }
 }
 
-export interface ContextNeeds {
-  places: MemoryPlaces
+export interface ContextDeps {
+  resolver: MemoryResolver
   search: MemorySearch
   records: PinRecords
   events: Pick<EventLog, 'append'>
   clock: Pick<Clock, 'now'>
 }
 
-export function createContext({ places, search, records, events, clock }: ContextNeeds): ContextService {
+export function createContext({ resolver, search, records, events, clock }: ContextDeps): ContextService {
   const pins = pinsOf(records)
 
-  const remembered = async ({ library }: MemoryPlace) => ({
-    entries: await library.entries.all(),
-    decisions: await library.decisions.all(),
-  })
-
-  const placeToRead = (call: MemoryCall): { call: MemoryCall; place: MemoryPlace } => {
-    try {
-      return { call, place: places.toRead(call) }
-    } catch (error) {
-      if (!(error instanceof TurnbellError) || error.code !== 'project_unknown') throw error
-      const own = { ...call, context: { ...call.context, scope: null } }
-      return { call: own, place: places.toRead(own) }
-    }
-  }
-
   const headlines = async (call: MemoryCall): Promise<Headlines> => {
-    const own = placeToRead(call)
-    const { project } = own.place
-    const known = { ...(await remembered(own.place)), pins: await pins.list(own.call) }
+    const own = readable(resolver, call)
+    const { project } = own.location
+    const known = { ...(await recordsIn(own.location)), pins: await pins.list(own.call) }
     return {
-      project: project === null ? null : nameOf(own.place, await own.place.settings()),
+      project: project === null ? null : memoryName(own.location, await own.location.settings()),
       lines: headlinesOf(known),
     }
   }
 
   return {
     async assemble(call, input) {
-      const place = places.toRead(call)
-      const { task, scope, max_tokens } = place.here(input)
-      const { library } = place
-      const { context_assembly: assembly } = (await place.settings()).config
-      const { entries, decisions } = await remembered(place)
+      const location = resolver.forRead(call)
+      const { task, scope, max_tokens } = location.toProjectPaths(input)
+      const { memory } = location
+      const { context_assembly: assembly } = (await location.settings()).config
+      const { entries, decisions } = await recordsIn(location)
       const sources = {
-        ...{ entries, decisions },
-        entities: await library.entities.all(),
-        relations: await library.relations.all(),
+        entries,
+        decisions,
+        entities: await memory.entities.list(),
+        relations: await memory.relations.list(),
         pins: await pins.list(call),
-        of_entries: await search.rank(library, 'entry', entries, task),
-        of_decisions: await search.rank(library, 'decision', decisions, task),
+        of_entries: await search.rank(memory, 'entry', entries, task),
+        of_decisions: await search.rank(memory, 'decision', decisions, task),
       }
       const score = weightedSum(assembly.priority_weights, assembly.recency_half_life_days)
-      const shown = <T extends object>(view: T) => shownTo(call.caller, view)
       const budget = max_tokens ?? assembly.default_max_tokens
-      return assembled(sources, { task, scope, max_tokens: budget, now: timestamp(clock), shown }, score)
+      return assembled(sources, { task, scope, max_tokens: budget, now: timestamp(clock) }, score)
     },
 
     async summarize(call, scope) {
-      const place = places.toRead(call)
-      return summaryOf(await remembered(place), place.here({ scope }).scope, clock.now())
+      const location = resolver.forRead(call)
+      return summaryOf(await recordsIn(location), location.toProjectPaths({ scope }).scope, clock.now())
     },
 
     async whatChanged(call, input) {
-      const place = places.toRead(call)
-      return shownTo(call.caller, changesSince(await remembered(place), place.here(input)))
+      const location = resolver.forRead(call)
+      return changesSince(await recordsIn(location), location.toProjectPaths(input))
     },
 
-    pin: async (call, input) => shownTo(call.caller, await pins.add(call, input)),
-    unpin: async (call, input) => shownTo(call.caller, await pins.remove(call, input)),
-    pins: async (call) => shownTo(call.caller, await pins.list(call)),
+    pin: async (call, input) => await pins.add(call, input),
+    unpin: async (call, input) => await pins.remove(call, input),
+    pins: async (call) => await pins.list(call),
 
     async refresh(call, input) {
-      const place = places.toRead(call)
-      const { scope, max_tokens } = place.here(input)
-      const known = { ...(await remembered(place)), pins: await pins.list(call) }
-      return renderBrief(shownTo(call.caller, sectionsOf(known, scope)), max_tokens)
+      const location = resolver.forRead(call)
+      const { scope, max_tokens } = location.toProjectPaths(input)
+      const known = { ...(await recordsIn(location)), pins: await pins.list(call) }
+      return renderBrief(sectionsOf(known, scope), max_tokens)
     },
 
     headlines,
     primer: (call, modules, named) => primerFor(headlines, modules, call, named),
 
     async readArtifact(call, { id, max_bytes }) {
-      const { project } = places.toRead(call)
+      const { project } = resolver.forRead(call)
       const artifact = await records.get(inOneProject(call), { kind: ARTIFACT_KIND.name, id })
-      return shownTo(call.caller, await readArtifact(artifact, project, max_bytes))
+      return await readArtifact(artifact, project, max_bytes)
     },
 
     appendEvent(call, { message, tags, data, agent_id }) {
@@ -161,5 +145,23 @@ export function createContext({ places, search, records, events, clock }: Contex
       })
       return { seq, timestamp: at }
     },
+  }
+}
+
+async function recordsIn({ memory }: MemoryLocation) {
+  return { entries: await memory.entries.list(), decisions: await memory.decisions.list() }
+}
+
+/** Falls back to the caller's own project if the caller may not read the scope. */
+function readable(
+  resolver: MemoryResolver,
+  call: MemoryCall,
+): { call: MemoryCall; location: MemoryLocation } {
+  try {
+    return { call, location: resolver.forRead(call) }
+  } catch (error) {
+    if (!(error instanceof TurnbellError) || error.code !== 'project_unknown') throw error
+    const own = { ...call, context: { ...call.context, scope: null } }
+    return { call: own, location: resolver.forRead(own) }
   }
 }

@@ -1,13 +1,13 @@
-/** Who says to be in whose way. A persona tells it of itself, and takes it back itself. */
+/** Blockings: a persona declares that another one has to wait for it, and ends that itself. */
 import type { Blocking } from '../../contracts/coordination.ts'
-import { TurnbellError } from '../../contracts/errors.ts'
+import { TurnbellError } from '../../contracts/errors/errors.ts'
 import type { Identity } from '../../contracts/ids.ts'
-import { LIMITS } from '../../contracts/limits.ts'
+import { LIMITS } from '../../contracts/limits/limits.ts'
 import { timestamp, type Clock } from '../../ports/clock.ts'
 import type { Ids } from '../../ports/random.ts'
-import type { Shelf } from '../shelf.ts'
-import { createTurns } from '../turns.ts'
-import { Unsure } from '../unsure.ts'
+import type { TypedRecords } from '../lib/typed-records.ts'
+import { createSerialQueue } from '../../ports/serial-queue.ts'
+import { UncertainWrites } from '../lib/uncertain-writes.ts'
 
 export interface BlockingEvents {
   blocked(blocking: Blocking): void
@@ -17,33 +17,37 @@ export interface BlockingEvents {
 export interface Blockings {
   /** Blocking the same persona again only changes the reason. Throws `limit_reached`. */
   block(blocker: Identity, blocked: Identity, reason: string): Promise<Blocking>
-  /** Those that end by it; none where it blocked nobody. Without a blocker, whoever blocks this persona. */
+  /** Returns the blockings that ended. Without a blocker, those by every persona. */
   unblock(blocked: Identity, blocker: Identity | null): Promise<Blocking[]>
-  /** A persona that does not act any more blocks nobody, and nobody blocks it. */
+  /** Ends the blockings by and of a persona that was wrapped or removed. */
   personaEnded(identity: Identity): Promise<void>
   /** Oldest first. */
   list(): Blocking[]
 }
 
-export async function openBlockings(needs: {
-  shelf: Shelf<Blocking>
+export async function openBlockings({
+  records,
+  events,
+  clock,
+  ids,
+}: {
+  records: TypedRecords<Blocking>
   events: BlockingEvents
   clock: Clock
   ids: Ids
 }): Promise<Blockings> {
-  const { shelf, events, clock, ids } = needs
-  const inTurn = createTurns()
-  const standing = new Map<string, Blocking>()
-  const unsure = new Unsure<Blocking>()
-  for (const blocking of await shelf.list()) standing.set(pair(blocking), blocking)
+  const enqueue = createSerialQueue()
+  const active = new Map<string, Blocking>()
+  const uncertain = new UncertainWrites<Blocking>()
+  for (const blocking of await records.list()) active.set(keyOf(blocking), blocking)
 
-  const kept = () => new Map([...unsure, ...standing])
-  const endAll = async (which: (blocking: Blocking) => boolean): Promise<Blocking[]> => {
+  const all = () => new Map([...uncertain, ...active])
+  const endAll = async (isMeant: (blocking: Blocking) => boolean): Promise<Blocking[]> => {
     const ended: Blocking[] = []
-    for (const [key, blocking] of kept()) {
-      if (!which(blocking)) continue
-      await unsure.settle(key, blocking, () => shelf.remove(blocking.blocking_id))
-      if (!standing.delete(key)) continue
+    for (const [key, blocking] of all()) {
+      if (!isMeant(blocking)) continue
+      await uncertain.settle(key, blocking, () => records.remove(blocking.blocking_id))
+      if (!active.delete(key)) continue
       events.unblocked(blocking)
       ended.push(blocking)
     }
@@ -52,37 +56,41 @@ export async function openBlockings(needs: {
 
   return {
     block: (blocker, blocked, reason) =>
-      inTurn(async () => {
-        const key = pair({ blocker, blocked })
-        const stands = standing.get(key)
-        if (stands?.reason === reason && !unsure.has(key)) return stands
-        const before = stands ?? unsure.get(key)
-        if (before === undefined && kept().size >= LIMITS.blockings_max) {
+      enqueue(async () => {
+        const key = keyOf({ blocker, blocked })
+        const current = active.get(key)
+        if (current?.reason === reason && !uncertain.has(key)) return current
+        const before = current ?? uncertain.get(key)
+        if (before === undefined && all().size >= LIMITS.blockings_max) {
           throw new TurnbellError('limit_reached', {
-            detail: `${LIMITS.blockings_max} blockings stand, which is the most there may be.`,
-            hint: 'Unblock whoever can go on.',
+            detail: `${LIMITS.blockings_max} blockings are active, the maximum.`,
+            hint: 'Unblock a persona that can continue.',
           })
         }
         const blocking: Blocking = {
           blocking_id: before?.blocking_id ?? ids.next(),
-          ...{ blocker, blocked, reason },
+          blocker,
+          blocked,
+          reason,
           since: before?.since ?? timestamp(clock),
         }
-        await unsure.settle(key, blocking, () => shelf.put(blocking))
-        standing.set(key, blocking)
-        if (stands?.reason !== reason) events.blocked(blocking)
+        await uncertain.settle(key, blocking, () => records.put(blocking))
+        active.set(key, blocking)
+        if (current?.reason !== reason) events.blocked(blocking)
         return blocking
       }),
     unblock: (blocked, blocker) =>
-      inTurn(() => endAll((one) => one.blocked === blocked && (blocker === null || one.blocker === blocker))),
+      enqueue(() =>
+        endAll((one) => one.blocked === blocked && (blocker === null || one.blocker === blocker)),
+      ),
     personaEnded: (identity) =>
-      inTurn(async () => {
+      enqueue(async () => {
         await endAll((one) => one.blocked === identity || one.blocker === identity)
       }),
-    list: () => [...standing.values()],
+    list: () => [...active.values()],
   }
 }
 
-function pair({ blocker, blocked }: Pick<Blocking, 'blocker' | 'blocked'>): string {
+function keyOf({ blocker, blocked }: Pick<Blocking, 'blocker' | 'blocked'>): string {
   return `${blocker} ${blocked}`
 }

@@ -1,31 +1,31 @@
-/** Who may coordinate what. Told from the token; a parameter only ever names somebody else. */
-import { TurnbellError } from '../../contracts/errors.ts'
+/** Checks of what a caller may coordinate, by its token; a parameter can only name another persona. */
+import { TurnbellError } from '../../contracts/errors/errors.ts'
 import type { Identity } from '../../contracts/ids.ts'
 import type { Caller } from '../../contracts/token.ts'
 import type { PersonaRegistry } from '../registry/personas.ts'
 
-/** A row says that an agent is there. The operator is none, and a daemon's row is its link's. */
+/** Only agents register. The operator is not an agent, and a daemon is registered by its connection. */
 export function requireOwnAgent(caller: Caller): void {
   if (caller.kind === 'agent') return
   throw new TurnbellError('kind_forbidden', {
-    detail: `Only a persona's agent registers, and the caller is the ${caller.kind} ${caller.identity}.`,
-    hint: 'Call with a token of kind agent. A daemon is registered by its link.',
+    detail: `Only a persona's agent may register; the caller is the ${caller.kind} of ${caller.identity}.`,
+    hint: 'Call with a token of kind agent. A daemon is registered by its connection.',
   })
 }
 
-/** What is broadcast waits in a persona's queue, and the operator has none. */
+/** Only agents subscribe, because broadcasts are stored in the queue of a persona. */
 export function requirePersona(caller: Caller): void {
   if (caller.kind === 'agent') return
   throw new TurnbellError('kind_forbidden', {
-    detail: `Only a persona's agent subscribes, and the caller is the ${caller.kind} ${caller.identity}.`,
-    hint: 'Call with a token of kind agent; GET /events shows people what is sent.',
+    detail: `Only a persona's agent may subscribe; the caller is the ${caller.kind} of ${caller.identity}.`,
+    hint: 'Call with a token of kind agent, or read GET /events.',
   })
 }
 
 export function requireOther(caller: Caller, identity: Identity): void {
   if (identity !== caller.identity) return
   throw new TurnbellError('params_invalid', {
-    detail: 'identity: nobody blocks itself',
+    detail: `identity: ${identity} cannot block itself`,
     hint: 'Name the persona that has to wait for you.',
   })
 }
@@ -33,17 +33,17 @@ export function requireOther(caller: Caller, identity: Identity): void {
 export function requireActive(personas: Pick<PersonaRegistry, 'get'>, identity: Identity): void {
   const persona = personas.get(identity)
   if (persona === null)
-    throw new TurnbellError('target_unknown', { detail: `No persona is called ${identity}.` })
+    throw new TurnbellError('target_unknown', { detail: `There is no persona ${identity}.` })
   if (persona.state !== 'active')
     throw new TurnbellError('target_wrapped', { detail: `${identity} is ${persona.state}.` })
 }
 
-/** Null for whoever it is. */
-export function whoseBlocking(caller: Caller, blocker: Identity | undefined): Identity | null {
+/** Returns the blocker whose blockings the caller ends; null for every blocker, which only the operator may end. */
+export function blockerToEnd(caller: Caller, blocker: Identity | undefined): Identity | null {
   if (caller.kind === 'operator') return blocker ?? null
   if (blocker === undefined || blocker === caller.identity) return caller.identity
   throw new TurnbellError('identity_mismatch', {
-    detail: `The token is ${caller.identity}'s; it cannot take back what ${blocker} says.`,
+    detail: `The token belongs to ${caller.identity}; only ${blocker} or the operator may end a blocking by ${blocker}.`,
     hint: `Ask ${blocker} with \`signals send\`.`,
   })
 }

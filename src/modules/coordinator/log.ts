@@ -1,11 +1,12 @@
-/** The log that agents write for each other: entries are events of the one stream, and reading it is a query there. */
+/** The log that agents write for each other. Its entries are events of the hub's stream, and reading it queries that. */
 import { LogEntry, type HistoryInput, type HistoryPage, type LogInput } from '../../contracts/coordination.ts'
 import type { HubEvent } from '../../contracts/events.ts'
 import type { Identity } from '../../contracts/ids.ts'
-import { LIMITS } from '../../contracts/limits.ts'
+import { LIMITS } from '../../contracts/limits/limits.ts'
 import type { EventLog } from '../../ports/event-log.ts'
-import { checkEventData } from '../event-data.ts'
-import { withinBytes } from '../within-bytes.ts'
+import { defined } from '../lib/defined.ts'
+import { checkEventData } from '../lib/event-data.ts'
+import { truncateToBytes } from '../lib/truncate-to-bytes.ts'
 
 const LOGGED = 'coordinator.log'
 
@@ -19,32 +20,31 @@ export function writeLog(
   const { seq, timestamp } = events.append({
     type: LOGGED,
     agent_id: identity,
-    data: { message, level, ...(data === undefined ? {} : { data }), ...(run_id === null ? {} : { run_id }) },
+    data: { message, level, ...defined({ data, run_id: run_id ?? undefined }) },
   })
   return { seq, timestamp }
 }
 
-/** From a position on, oldest first; without one the newest, in the same order. */
+/** Returns entries from a position on, oldest first; without a position the newest ones, in the same order. */
 export function readLog(
   events: Pick<EventLog, 'read'>,
   { since, agent_id, limit }: HistoryInput,
 ): HistoryPage {
-  const found = events.read({
+  const page = events.read({
     type: LOGGED,
     limit: since === undefined ? LIMITS.event_log_events_max : limit,
-    ...(since === undefined ? {} : { since }),
-    ...(agent_id === undefined ? {} : { agent_id }),
+    ...defined({ since, agent_id }),
   })
-  const entries = found.events.flatMap((event) => entryOf(event) ?? [])
+  const entries = page.events.flatMap((event) => entryOf(event) ?? [])
   const shown =
     since === undefined
-      ? withinBytes(entries.slice(-limit).reverse(), LIMITS.answer_list_bytes_max).reverse()
-      : withinBytes(entries, LIMITS.answer_list_bytes_max)
-  const cut = since !== undefined && shown.length < entries.length
-  return { entries: shown, next: cut ? (shown.at(-1)?.seq ?? found.next) : found.next }
+      ? truncateToBytes(entries.slice(-limit).reverse(), LIMITS.answer_list_bytes_max).reverse()
+      : truncateToBytes(entries, LIMITS.answer_list_bytes_max)
+  const truncated = since !== undefined && shown.length < entries.length
+  return { entries: shown, next: truncated ? (shown.at(-1)?.seq ?? page.next) : page.next }
 }
 
-/** Null for what a former version may have written otherwise. */
+/** Null for an event whose data is not a log entry, such as one of an older version. */
 function entryOf({ seq, timestamp, agent_id, data }: HubEvent): LogEntry | null {
   return LogEntry.safeParse({ ...data, seq, timestamp, agent_id }).data ?? null
 }

@@ -1,41 +1,41 @@
 /**
- * What a lease covers. A resource is whatever its users call it; read as a path, so that two spellings of
- * one place are one resource.
+ * Resources that locks cover. A resource may have any name; names are compared as paths, so that two spellings of one
+ * path are one resource.
  */
 import path from 'node:path'
-import { composed } from '../../contracts/same-text.ts'
-import type { LeaseScope } from '../../contracts/coordination.ts'
+import { toNfc } from '../../contracts/text/same-text.ts'
+import type { LockScope } from '../../contracts/coordination.ts'
 
-/** `key` is the resource in the one spelling by which it is compared. */
+/** `key` is the normalised name of the resource. */
 export interface Covered {
   key: string
-  scope: LeaseScope
+  scope: LockScope
 }
 
-/** No trailing slash, no dots, forward slashes only. */
+/** Normalises a name: no trailing slash, no dots, forward slashes only. */
 export function keyOf(resource: string): string {
-  const normal = path.posix.normalize(composed(resource).replaceAll('\\', '/'))
+  const normal = path.posix.normalize(toNfc(resource).replaceAll('\\', '/'))
   return normal.length > 1 && normal.endsWith('/') ? normal.slice(0, -1) : normal
 }
 
-/** Those with which a resource is shared. All of them are only looked through for a tree. */
+/** Returns the items that overlap a resource. Only a tree costs a pass over all of them. */
 export function overlapping<T extends Covered>(
   covered: ReadonlyMap<string, T>,
   { key, scope }: Covered,
 ): T[] {
   const same = covered.get(key)
   const above = ancestorsOf(key).flatMap((ancestor) => {
-    const found = covered.get(ancestor)
-    return found?.scope === 'tree' ? [found] : []
+    const item = covered.get(ancestor)
+    return item?.scope === 'tree' ? [item] : []
   })
   const below =
     scope === 'tree' ? [...covered.values()].filter((other) => ancestorsOf(other.key).includes(key)) : []
   return [...(same === undefined ? [] : [same]), ...above, ...below]
 }
 
-/** The places that a key lies in, from the nearest on. */
+/** The parent paths of a key, nearest first. */
 function ancestorsOf(key: string): string[] {
-  const above = path.posix.dirname(key)
-  // Nothing is above the root, the place that relative names start from, or what lies outside of that.
-  return above === key || key === '..' || key.endsWith('/..') ? [] : [above, ...ancestorsOf(above)]
+  const parent = path.posix.dirname(key)
+  // The root, the start of relative names and paths outside of it have no parents.
+  return parent === key || key === '..' || key.endsWith('/..') ? [] : [parent, ...ancestorsOf(parent)]
 }

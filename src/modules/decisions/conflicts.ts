@@ -1,33 +1,36 @@
-/** Decisions that contradict each other: on the same matter, in the same place, and not the same. */
-import { beginning } from '../../contracts/beginning.ts'
-import type { Decision } from '../../contracts/decision.ts'
-import { LIMITS } from '../../contracts/limits.ts'
+/** Conflicts: decisions of the same domain and scope with different summaries. */
+import { truncate } from '../../contracts/text/truncate.ts'
+import type { Decision } from '../../contracts/memory/decision.ts'
+import { LIMITS } from '../../contracts/limits/limits.ts'
 import { sameScope } from '../memory/scope.ts'
 
-type Matter = Pick<Decision, 'domain' | 'scope' | 'summary' | 'supersedes'>
+type Subject = Pick<Decision, 'domain' | 'scope' | 'summary' | 'supersedes'>
 
-/** The active ones that a new decision may contradict, newest first. The one it takes the place of is none. */
-export function conflictsWith(decisions: readonly Decision[], wanted: Matter): Decision[] {
+/** Active decisions that a new one may contradict, newest first, without the one it supersedes. */
+export function conflictsWith(decisions: readonly Decision[], subject: Subject): Decision[] {
   return contradictedBy(
     decisions.filter(({ status }) => status === 'active'),
-    wanted,
+    subject,
   )
 }
 
-/** The same of decisions of any status. */
-export function contradictedBy(decisions: readonly Decision[], wanted: Matter): Decision[] {
-  return decisions.filter((one) => one.id !== wanted.supersedes && contradicts(one, wanted)).reverse()
+/** The same for decisions of any status. */
+export function contradictedBy(decisions: readonly Decision[], subject: Subject): Decision[] {
+  return decisions.filter((one) => one.id !== subject.supersedes && contradicts(one, subject)).reverse()
 }
 
-/** Of these the ones of which nobody was told so far. */
-export function untoldConflicts(decisions: readonly Decision[], decision: Decision): Decision[] {
-  const tells = ({ conflicts = [] }: Decision, id: string) => conflicts.some((one) => one.decision_id === id)
+/** Those of these conflicts that neither decision names in its `conflicts`. */
+export function unreportedConflicts(decisions: readonly Decision[], decision: Decision): Decision[] {
+  const mentions = ({ conflicts = [] }: Decision, id: string) =>
+    conflicts.some((one) => one.decision_id === id)
   return conflictsWith(decisions, decision)
-    .filter((other) => other.id !== decision.id && !tells(decision, other.id) && !tells(other, decision.id))
-    .slice(0, LIMITS.conflicts_told_max)
+    .filter(
+      (other) => other.id !== decision.id && !mentions(decision, other.id) && !mentions(other, decision.id),
+    )
+    .slice(0, LIMITS.conflict_warnings_max)
 }
 
-function contradicts(one: Matter, other: Matter): boolean {
+function contradicts(one: Subject, other: Subject): boolean {
   return (
     one.domain === other.domain &&
     sameScope(one.scope, other.scope) &&
@@ -35,7 +38,7 @@ function contradicts(one: Matter, other: Matter): boolean {
   )
 }
 
-/** What the entry says that tells people of it. */
+/** Text of the blackboard warning about a conflict. */
 export function conflictWarning(
   made: Pick<Decision, 'id' | 'scope' | 'summary' | 'rationale'>,
   other: Decision,
@@ -43,10 +46,10 @@ export function conflictWarning(
   const summary =
     `Potential conflict: Decision ${made.id} in scope ${made.scope} may conflict with ` +
     `existing decision ${other.id}`
-  const line = ({ id, summary: said, rationale }: Pick<Decision, 'id' | 'summary' | 'rationale'>) =>
-    `${id}: ${said}\nBecause: ${beginning(rationale, LIMITS.conflict_reason_length_max)}`
+  const line = ({ id, summary: text, rationale }: Pick<Decision, 'id' | 'summary' | 'rationale'>) =>
+    `${id}: ${text}\nBecause: ${truncate(rationale, LIMITS.conflict_reason_length_max)}`
   return {
     summary,
-    detail: `${summary}\n\nNew decision ${line(made)}\n\nExisting decision ${line(other)}\n\nA person settles it: \`decisions override\` takes one of them back.`,
+    detail: `${summary}\n\nNew decision ${line(made)}\n\nExisting decision ${line(other)}\n\nA person resolves the conflict with \`decisions override\` of one of them.`,
   }
 }

@@ -1,73 +1,55 @@
-/** Decisions as they are asked for; nothing here changes one. */
-import { folded, sameText } from '../../contracts/same-text.ts'
+/** Read access to decisions. */
+import { foldCase, sameText } from '../../contracts/text/same-text.ts'
 import { decisionIn } from './change.ts'
-import { lineOf } from './line.ts'
 import { traceOf } from './trace.ts'
-import type {
-  Decision,
-  DecisionList,
-  DecisionStatus,
-  DecisionTrace,
-  ListDecisionsInput,
-  SearchDecisionsAnswer,
-  SearchDecisionsInput,
-  TraceDecisionInput,
-  WhyAnswer,
-  WhyInput,
-} from '../../contracts/decision.ts'
+import type { Decision, DecisionLine, DecisionStatus, WhyAnswer } from '../../contracts/memory/decision.ts'
+import type { DecisionFinder } from './types.ts'
 import type { Json } from '../../contracts/ids.ts'
-import { LIMITS } from '../../contracts/limits.ts'
-import { hasText } from '../has-text.ts'
-import type { MemoryCall, MemoryPlaces } from '../memory/place.ts'
-import { best, told, type MemorySearch } from '../memory/ranking.ts'
+import { LIMITS } from '../../contracts/limits/limits.ts'
+import { containsText } from '../lib/contains-text.ts'
+import type { MemoryResolver } from '../memory/memory-resolver.ts'
+import { topRanked, modeFields, type MemorySearch } from '../memory/ranking.ts'
 import { concerns, within } from '../memory/scope.ts'
-import { shownTo } from '../signals/defang.ts'
-import { withinBytes } from '../within-bytes.ts'
-
-/** Every call may throw `project_unknown` and `store_unavailable`; what takes an id also `record_unknown`. */
-export interface DecisionFinder {
-  /** What was decided about a file, a folder, a module or a symbol. */
-  why(call: MemoryCall, input: WhyInput): Promise<WhyAnswer>
-  trace(call: MemoryCall, input: TraceDecisionInput): Promise<DecisionTrace>
-  list(call: MemoryCall, input: ListDecisionsInput): Promise<DecisionList>
-  search(call: MemoryCall, input: SearchDecisionsInput): Promise<SearchDecisionsAnswer>
-  read(call: MemoryCall, id: string): Promise<Decision>
-}
+import { truncateToBytes } from '../lib/truncate-to-bytes.ts'
 
 export function createDecisionFinder({
-  places,
+  resolver,
   search,
 }: {
-  places: Pick<MemoryPlaces, 'toRead'>
+  resolver: Pick<MemoryResolver, 'forRead'>
   search: MemorySearch
 }): DecisionFinder {
   return {
     async why(call, input) {
-      const { library, here } = places.toRead(call)
-      const { scope, limit } = here(input)
-      const about = (await library.decisions.all()).filter((one) => isAbout(one, scope)).toReversed()
-      const count = (wanted: DecisionStatus) => about.filter(({ status }) => status === wanted).length
-      return shownTo(call.caller, {
-        decisions: withinBytes(about.slice(0, limit).map(reasonedLineOf), LIMITS.answer_list_bytes_max),
+      const { memory, toProjectPaths } = resolver.forRead(call)
+      const { scope, limit } = toProjectPaths(input)
+      const matching = (await memory.decisions.list()).filter((one) => isAbout(one, scope)).toReversed()
+      const count = (expected: DecisionStatus) => matching.filter(({ status }) => status === expected).length
+      return {
+        decisions: truncateToBytes(
+          matching.slice(0, limit).map(toLineWithAlternatives),
+          LIMITS.answer_list_bytes_max,
+        ),
         active_count: count('active'),
         provisional_count: count('provisional'),
-        total_count: about.length,
-      })
+        total_count: matching.length,
+      }
     },
 
     async trace(call, { decision_id, direction }) {
-      const { library } = places.toRead(call)
-      const from = await decisionIn(library, decision_id)
-      const chain = traceOf(await library.decisions.all(), from, direction)
-      return shownTo(call.caller, { chain: withinBytes(chain, LIMITS.answer_list_bytes_max) })
+      const { memory } = resolver.forRead(call)
+      const from = await decisionIn(memory, decision_id)
+      const chain = traceOf(await memory.decisions.list(), from, direction)
+      return { chain: truncateToBytes(chain, LIMITS.answer_list_bytes_max) }
     },
 
     async list(call, input) {
-      const { library, here } = places.toRead(call)
-      const { status, domain, scope, confidence, agent_id, since, text, commit_hash, limit } = here(input)
+      const { memory, toProjectPaths } = resolver.forRead(call)
+      const { status, domain, scope, confidence, agent_id, since, text, commit_hash, limit } =
+        toProjectPaths(input)
       const from = since === undefined ? -Infinity : Date.parse(since)
-      const part = text === undefined ? undefined : folded(text)
-      const wanted = (await library.decisions.all()).filter(
+      const part = text === undefined ? undefined : foldCase(text)
+      const matching = (await memory.decisions.list()).filter(
         (one) =>
           (status === undefined || one.status === status) &&
           (domain === undefined || one.domain === domain) &&
@@ -75,39 +57,39 @@ export function createDecisionFinder({
           (confidence === undefined || one.confidence === confidence) &&
           (agent_id === undefined || one.agent_id === agent_id) &&
           Date.parse(one.timestamp) >= from &&
-          (part === undefined || says(one, part)) &&
+          (part === undefined || matchesText(one, part)) &&
           (commit_hash === undefined || one.commit_hashes.some((hash) => isSameCommit(hash, commit_hash))),
       )
-      const lines = wanted.toReversed().slice(0, limit).map(lineOf)
-      const decisions = withinBytes(lines, LIMITS.answer_list_bytes_max)
-      return shownTo(call.caller, { decisions, total_count: wanted.length })
+      const lines = matching.toReversed().slice(0, limit).map(toLine)
+      const decisions = truncateToBytes(lines, LIMITS.answer_list_bytes_max)
+      return { decisions, total_count: matching.length }
     },
 
     async search(call, { query, status, domain, limit }) {
-      const { library } = places.toRead(call)
-      const all = await library.decisions.all()
-      const ranking = await search.rank(library, 'decision', all, query)
-      const wanted = all.filter(
+      const { memory } = resolver.forRead(call)
+      const all = await memory.decisions.list()
+      const ranking = await search.rank(memory, 'decision', all, query)
+      const matching = all.filter(
         (one) =>
           (status === undefined || one.status === status) && (domain === undefined || one.domain === domain),
       )
-      const results = best(wanted, ranking.scores, limit).map(({ item, relevance }) => ({
-        decision: lineOf(item),
+      const results = topRanked(matching, ranking.scores, limit).map(({ item, relevance }) => ({
+        decision: toLine(item),
         relevance,
       }))
-      return shownTo(call.caller, {
-        results: withinBytes(results, LIMITS.answer_list_bytes_max),
-        ...told(ranking),
-      })
+      return {
+        results: truncateToBytes(results, LIMITS.answer_list_bytes_max),
+        ...modeFields(ranking),
+      }
     },
 
     async read(call, id) {
-      return shownTo(call.caller, await decisionIn(places.toRead(call).library, id))
+      return await decisionIn(resolver.forRead(call).memory, id)
     },
   }
 }
 
-/** By what it says of its place, and by what it names: files in a folder, a file, a symbol. */
+/** Whether a decision concerns a scope: by its own scope, its affected files or its affected symbols. */
 export function isAbout(decision: Decision, scope: string): boolean {
   return (
     concerns(decision.scope, scope) ||
@@ -116,20 +98,40 @@ export function isAbout(decision: Decision, scope: string): boolean {
   )
 }
 
-/** With the alternatives, so that nobody tries again what was rejected. */
-function reasonedLineOf(decision: Decision): WhyAnswer['decisions'][number] {
+/** With the alternatives, so that a rejected one is not tried again. */
+function toLineWithAlternatives(decision: Decision): WhyAnswer['decisions'][number] {
   const alternatives = decision.alternatives.map(({ option, reason_rejected }) =>
     reason_rejected === undefined ? { option } : { option, reason_rejected },
   )
-  return { ...lineOf(decision), alternatives }
+  return { ...toLine(decision), alternatives }
 }
 
-/** Either may be shortened. */
+/** Either hash may be abbreviated. */
 function isSameCommit(one: string, other: string): boolean {
   return one.startsWith(other) || other.startsWith(one)
 }
 
-/** What is still to be told elsewhere is nothing that it says. */
-function says({ outbox: _, ...decision }: Decision, part: string): boolean {
-  return hasText(decision as unknown as Json, part)
+/** The outbox is not searched. */
+function matchesText({ outbox: _, ...decision }: Decision, part: string): boolean {
+  return containsText(decision as unknown as Json, part)
+}
+
+function toLine(decision: Decision): DecisionLine {
+  const { id, timestamp, agent_id, domain, scope, summary, rationale, confidence, status } = decision
+  const { alternatives, affected_files, affected_symbols, commit_hashes } = decision
+  return {
+    id,
+    timestamp,
+    agent_id,
+    domain,
+    scope,
+    summary,
+    rationale,
+    confidence,
+    status,
+    alternatives_count: alternatives.length,
+    affected_files,
+    affected_symbols,
+    commit_hashes,
+  }
 }

@@ -1,8 +1,9 @@
-/** Who last changed the lines around one, as the file lies on disk. */
+/** The last changes of a line and its neighbours, for the file as it is on disk. */
 import { cut, textOf, timeOf, within } from './output.ts'
 import type { Repository } from './repository.ts'
-import { TurnbellError } from '../../contracts/errors.ts'
+import { TurnbellError } from '../../contracts/errors/errors.ts'
 import type { BlameAnswer, BlamedLine } from '../../contracts/git.ts'
+import { LIMITS } from '../../contracts/limits/limits.ts'
 import type { GitOutput } from '../../ports/git.ts'
 
 export interface BlameInput {
@@ -11,29 +12,36 @@ export interface BlameInput {
   context: number
 }
 
-/** Throws `params_invalid` for a file that is not tracked, and for a line that it does not have. */
+/** Throws `params_invalid` for an untracked file and for a missing line. */
 export async function blameContext(repository: Repository, input: BlameInput): Promise<BlameAnswer> {
-  const path = repository.inside(input.path)
+  const named = repository.inside(input.path)
+  // The file is read here, because git would follow a link out of the project.
+  const file = await repository.readFile(named, LIMITS.git_blamed_file_bytes_max)
+  if ('reason' in file) throw notBlamable(named, file.reason)
+  const { path } = file
   const first = Math.max(1, input.line - input.context)
   const range = `${first},${input.line + input.context}`
-  const args = ['blame', '--line-porcelain', '--encoding=UTF-8', '--no-textconv', '-L', range, '--', path]
+  const args = [
+    ...['blame', '--line-porcelain', '--encoding=UTF-8', '--no-textconv'],
+    ...['--contents', '-', '-L', range, '--', path],
+  ]
   let output: GitOutput
   try {
-    output = await repository.read(args)
+    output = await repository.read(args, { input: file.bytes })
   } catch (error) {
     throw unblamable(error, path)
   }
   const { kept, truncated } = within(readBlame(output), Infinity)
-  // The lines before it may be there all the same.
+  // Earlier lines of the range may exist.
   if (output.stopped === null && !kept.some(({ line }) => line === input.line) && !truncated) {
     throw new TurnbellError('params_invalid', {
-      detail: `line: ${path} has no line ${input.line}; its last one is ${kept.at(-1)?.line ?? 0}.`,
+      detail: `line: ${path} has no line ${input.line}; its last line is ${kept.at(-1)?.line ?? 0}.`,
     })
   }
   return { path, lines: kept, truncated: truncated || output.stopped !== null }
 }
 
-/** Git's complaints that are about what was asked for. */
+/** Returns an error for complaints of git about the input. */
 function unblamable(error: unknown, path: string): unknown {
   if (!(error instanceof TurnbellError) || error.code !== 'git_failed') return error
   const [, lines] = /has only (\d+) lines?/.exec(error.detail) ?? []
@@ -44,28 +52,32 @@ function unblamable(error: unknown, path: string): unknown {
     })
   }
   if (/no such path|no such ref: HEAD|Cannot lstat|unsupported file type|is outside/i.test(error.detail)) {
-    return new TurnbellError('params_invalid', {
-      detail: `path: ${JSON.stringify(path)} is no file on disk that git has a history of.`,
-      hint: 'Name a tracked file relative to the top of the work tree; `git status` shows what is untracked.',
-      cause: error,
-    })
+    return notBlamable(path, 'git has no history of it', error)
   }
   return error
 }
 
-/** What `blame --line-porcelain` says: for every line a header, then the line itself after a tab. */
+function notBlamable(path: string, reason: string, cause?: unknown): TurnbellError {
+  return new TurnbellError('params_invalid', {
+    detail: `path: ${JSON.stringify(path)} cannot be blamed: ${reason}.`,
+    hint: 'Pass a tracked file relative to the top of the work tree; list untracked files with `git status`.',
+    cause,
+  })
+}
+
+/** Parses `blame --line-porcelain`: a header for every line, then the line after a tab. */
 export function readBlame(output: Pick<GitOutput, 'stdout'>): BlamedLine[] {
   const lines: BlamedLine[] = []
   let sha = ''
   let line = 0
   let about: Record<string, string> = {}
-  for (const told of textOf(output.stdout).split('\n').slice(0, -1)) {
-    if (told.startsWith('\t')) {
-      if (Number.isSafeInteger(line)) lines.push(blamed(sha, line, told.slice(1), about))
+  for (const row of textOf(output.stdout).split('\n').slice(0, -1)) {
+    if (row.startsWith('\t')) {
+      if (Number.isSafeInteger(line)) lines.push(blamed(sha, line, row.slice(1), about))
       ;[sha, about] = ['', {}]
       continue
     }
-    const [word = '', ...rest] = told.split(' ')
+    const [word = '', ...rest] = row.split(' ')
     if (sha !== '') about[word] = rest.join(' ')
     else [sha, line] = [word, Number(rest[1])]
   }
@@ -75,7 +87,7 @@ export function readBlame(output: Pick<GitOutput, 'stdout'>): BlamedLine[] {
 function blamed(sha: string, line: number, content: string, about: Record<string, string>): BlamedLine {
   const { text, cut: text_cut } = cut(content)
   const shown = { line, text, ...(text_cut ? { text_cut } : {}) }
-  // What is not committed belongs to a commit of nothing but zeros.
+  // Uncommitted lines have an object name of zeros.
   if (/^0+$/.test(sha)) return { ...shown, sha: null, author_name: null, committed_at: null, subject: null }
   return {
     ...shown,

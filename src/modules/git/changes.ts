@@ -1,10 +1,10 @@
-/** Which files differ: between two commits, or between a commit and what lies on disk or is staged. */
+/** Changed files: between two commits, or between a commit and the work tree or the index. */
 import { HARMLESS, rawEntryAt } from './log.ts'
 import { fieldsOf, within } from './output.ts'
 import type { Repository } from './repository.ts'
-import { TurnbellError } from '../../contracts/errors.ts'
+import { TurnbellError } from '../../contracts/errors/errors.ts'
 import type { ChangedFile, ChangesAnswer, ChangeStatus } from '../../contracts/git.ts'
-import { LIMITS } from '../../contracts/limits.ts'
+import { LIMITS } from '../../contracts/limits/limits.ts'
 import type { GitOutput } from '../../ports/git.ts'
 
 export interface ChangesInput {
@@ -15,18 +15,25 @@ export interface ChangesInput {
 }
 
 /**
- * Without `to`: what differs from `from` (HEAD) on disk, untracked files among it, or with `staged` in the
- * index alone. With `to`: what differs from `from` (its first parent) in that commit.
+ * Without `to`: differences between `from` (default: HEAD) and the work tree including untracked files, or the index with
+ * `staged`. With `to`: differences between `from` (default: its first parent) and that commit.
  */
 export async function changedFiles(repository: Repository, input: ChangesInput): Promise<ChangesAnswer> {
   const { from, to, staged = false } = input
   if (staged && to !== undefined) {
     throw new TurnbellError('params_invalid', {
-      detail: 'staged, to: what is staged is compared with `from`, and there is no other side.',
+      detail: 'staged, to: only one of them is allowed, because staged compares the index with `from`.',
       hint: 'Leave one of them out.',
     })
   }
-  const below = ['--', ...(input.path === undefined ? [] : [repository.inside(input.path)])]
+  const looks_at_disk = to === undefined && !staged
+  const place =
+    input.path === undefined
+      ? null
+      : looks_at_disk
+        ? repository.onDisk(input.path)
+        : repository.inside(input.path)
+  const below = ['--', ...(place === null ? [] : [place])]
   const target = to === undefined ? null : await repository.commit(to)
   const base = await baseOf(repository, from, target)
   const sides = [...(staged ? ['--cached'] : []), base, ...(target === null ? [] : [target])]
@@ -37,29 +44,33 @@ export async function changedFiles(repository: Repository, input: ChangesInput):
   ])
   const files = new Map(readDiff(diff).map((file) => [file.path, file]))
   let stopped = diff.stopped !== null
-  if (target === null && !staged) {
-    const others = await repository.read([
-      ...['ls-files', '-z', '-t', '--others', '--unmerged', '--exclude-standard'],
-      ...below,
-    ])
-    addOthers(files, fieldsOf(others))
+  if (looks_at_disk) {
+    // From the top, because a named path may be replaced by a link before git reads it.
+    const args = ['ls-files', '-z', '-t', '--others', '--unmerged', '--exclude-standard']
+    const others = await repository.read(args)
+    addOthers(files, fieldsOf(others), place)
     stopped ||= others.stopped !== null
   }
   const { kept, truncated } = within([...files.values()], LIMITS.git_files_max)
-  return { files: kept, truncated: truncated || stopped }
+  const isHere = ({ path, status }: ChangedFile) => status !== 'untracked' || repository.holds(path)
+  return { files: kept.filter(isHere), truncated: truncated || stopped }
 }
 
-/** What only a look at the index tells: `? path`, and for each side of a conflict `M mode blob side\tpath`. */
-function addOthers(files: Map<string, ChangedFile>, fields: readonly string[]): void {
+/** Adds untracked files (`? path`) and conflicts (`M mode blob side\tpath` for each side) from the index. */
+function addOthers(files: Map<string, ChangedFile>, fields: readonly string[], place: string | null): void {
   for (const field of fields) {
-    if (field.startsWith('? ')) {
-      const path = field.slice(2)
-      files.set(path, { path, status: 'untracked' })
-    } else {
-      const path = field.slice(field.indexOf('\t') + 1)
-      files.set(path, { ...files.get(path), path, status: 'conflicted' })
-    }
+    const untracked = field.startsWith('? ')
+    const path = untracked ? field.slice(2) : field.slice(field.indexOf('\t') + 1)
+    if (place !== null && !isBelow(place, path)) continue
+    if (untracked) files.set(path, { path, status: 'untracked' })
+    else files.set(path, { ...files.get(path), path, status: 'conflicted' })
   }
+}
+
+/** `place` in git's notation: the top is a dot, and a directory may end with a slash. */
+function isBelow(place: string, path: string): boolean {
+  const plain = place.replace(/\/+$/, '')
+  return plain === '.' || path === plain || path.startsWith(`${plain}/`)
 }
 
 async function baseOf(
@@ -72,7 +83,7 @@ async function baseOf(
   return found ?? repository.emptyTree()
 }
 
-/** What `diff -z --raw --numstat` says: first every file, then every count, in the same order. */
+/** Parses `diff -z --raw --numstat`: every file, then every count in the same order. */
 export function readDiff(output: GitOutput): ChangedFile[] {
   const fields = fieldsOf(output)
   const files = new Map<string, ChangedFile>()
@@ -87,13 +98,13 @@ export function readDiff(output: GitOutput): ChangedFile[] {
     })
   }
   while (at < fields.length) {
-    const [, insertions = '-', deletions = '-', told = ''] =
+    const [, insertions = '-', deletions = '-', own_path = ''] =
       /^(\d{1,15}|-)\t(\d{1,15}|-)\t(.*)$/s.exec(fields[at] ?? '') ?? []
-    // Of a renamed file both paths follow.
-    const path = told === '' ? fields[at + 2] : told
-    at += told === '' ? 3 : 1
+    // Both paths of a renamed file follow.
+    const path = own_path === '' ? fields[at + 2] : own_path
+    at += own_path === '' ? 3 : 1
     const file = path === undefined ? undefined : files.get(path)
-    // A dash is a binary file's, and of a conflict in the index nothing was counted.
+    // Binary files have a dash, and conflicts in the index have no count.
     if (file === undefined || insertions === '-' || file.status === 'conflicted') continue
     file.insertions = Number(insertions)
     file.deletions = Number(deletions)
@@ -101,7 +112,7 @@ export function readDiff(output: GitOutput): ChangedFile[] {
   return [...files.values()]
 }
 
-/** A letter of git's. `T`, a file that became a link or the like, is a modification. */
+/** Status of a letter of git. `T` (type change, such as a file that became a link) is a modification. */
 export function statusOf(letter: string): ChangeStatus {
   const known: Record<string, ChangeStatus> = {
     A: 'added',

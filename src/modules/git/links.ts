@@ -1,12 +1,12 @@
-/** Commits and the issues they belong to: found in messages, and kept. */
+/** Links between commits and issues: found in commit messages, and stored. */
 import { HARMLESS, readCommits, sinceOption } from './log.ts'
-import type { CommitLinks } from './needs.ts'
+import type { CommitLinks } from './deps.ts'
 import { subjectOf, within } from './output.ts'
 import { referencesIn } from './references.ts'
 import type { Repository } from './repository.ts'
-import { TurnbellError } from '../../contracts/errors.ts'
+import { TurnbellError } from '../../contracts/errors/errors.ts'
 import type { CommitLink, IssueReference, LinkedIssuesAnswer } from '../../contracts/git.ts'
-import { LIMITS } from '../../contracts/limits.ts'
+import { LIMITS } from '../../contracts/limits/limits.ts'
 
 export interface ScanInput {
   sha?: string | undefined
@@ -15,7 +15,7 @@ export interface ScanInput {
   limit: number
 }
 
-/** The commits whose messages name an issue: one, those of a range, or the newest. */
+/** Returns commits whose messages name an issue: one commit, a range, or the newest. */
 export async function findLinkedIssues(
   repository: Repository,
   input: ScanInput,
@@ -28,7 +28,7 @@ export async function findLinkedIssues(
   return { commits: list.kept, scanned, truncated: truncated || list.truncated }
 }
 
-/** Who links, and when. */
+/** Author and time of a link. */
 export interface Linker {
   linked_by: string
   linked_at: string
@@ -43,17 +43,17 @@ export async function linkCommit(
   const sha = await repository.commit(input.sha)
   const { commits } = await scan(repository, { sha, limit: 1 })
   const link: CommitLink = {
-    ...{ sha, issue: input.issue, relation: null, subject: commits[0]?.subject ?? '' },
+    sha,
+    issue: input.issue,
+    relation: null,
+    subject: commits[0]?.subject ?? '',
     ...(input.note === undefined ? {} : { note: input.note }),
     ...linker,
   }
   return { link, added: (await links.add(link)) === 'added' }
 }
 
-/**
- * Stores what the messages say and is not stored yet. Doing it again changes nothing, or goes on where
- * one call's worth was full.
- */
+/** Stores links for the issues in commit messages. Idempotent; a call that reached its limit can be continued by another. */
 export async function autoLink(
   repository: Repository,
   links: CommitLinks,
@@ -61,7 +61,7 @@ export async function autoLink(
   linker: Linker,
 ): Promise<{ linked: CommitLink[]; already: number; scanned: number; truncated: boolean }> {
   const { commits, scanned, truncated } = await scan(repository, input)
-  // Oldest first, as if each had been linked when it was made.
+  // Oldest first, in the order of the commits.
   const named = commits
     .toReversed()
     .flatMap(({ sha, subject, issues }) =>
@@ -137,7 +137,7 @@ async function scan(repository: Repository, { sha, range, since, limit }: ScanIn
   return { commits, scanned: commits.length, truncated: read.length > limit || output.stopped !== null }
 }
 
-/** Where the walk begins, and where it ends. */
+/** First and last commit of the walk. */
 async function tipsOf(
   repository: Repository,
   sha: string | undefined,

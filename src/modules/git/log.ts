@@ -1,4 +1,4 @@
-/** Commits: the latest ones, and how any list of commits is asked for and read. */
+/** The newest commits, and the format of lists of commits. */
 import { fieldsOf, subjectOf, timeOf, within } from './output.ts'
 import type { Repository } from './repository.ts'
 import type { CommitSummary, LogAnswer } from '../../contracts/git.ts'
@@ -11,7 +11,7 @@ export interface LogInput {
   path?: string | undefined
 }
 
-/** The newest commits of HEAD, newest first. None before the first commit. */
+/** Returns the newest commits of HEAD, newest first; none in an empty repository. */
 export async function logRecent(repository: Repository, input: LogInput): Promise<LogAnswer> {
   const { limit, since, author } = input
   const below = input.path === undefined ? [] : [repository.inside(input.path)]
@@ -19,7 +19,7 @@ export async function logRecent(repository: Repository, input: LogInput): Promis
   if (head === null) return { commits: [], truncated: false }
   const output = await repository.read([
     ...['log', '-z', `--format=${COMMIT_FORMAT}`, '--encoding=UTF-8'],
-    // The raw lines are only counted, for the whole commit also where a path was asked for.
+    // The raw lines are counted only, for the whole commit even if a path is given.
     ...['--raw', '--full-diff', '--find-renames', '--diff-merges=first-parent', ...HARMLESS],
     `--max-count=${limit + 1}`,
     ...sinceOption(since),
@@ -34,10 +34,10 @@ export async function logRecent(repository: Repository, input: LogInput): Promis
   return { commits: kept, truncated: truncated || output.stopped !== null }
 }
 
-/** Nothing that the repository names as a program is run for a diff. */
+/** Options that prevent git from running programs configured in the repository. */
 export const HARMLESS = ['--no-ext-diff', '--no-textconv', '--no-color', '--ignore-submodules=dirty'] as const
 
-/** Every field is ended by a NUL, which no message can hold. */
+/** Every field ends with a NUL, which no message can contain. */
 export const COMMIT_FORMAT = '%H%x00%h%x00%aN%x00%aE%x00%ct%x00%s%x00'
 export const COMMIT_FIELDS = 6
 
@@ -46,7 +46,7 @@ export function summaryOf(fields: readonly string[]): Omit<CommitSummary, 'files
   return { sha, short_sha, author_name, author_email, committed_at: timeOf(seconds), ...subjectOf(subject) }
 }
 
-/** A file of a commit, as `--raw` tells it. */
+/** A file of a commit in the output of `--raw`. */
 export interface RawEntry {
   old_mode: string
   new_mode: string
@@ -63,14 +63,14 @@ export interface ReadCommit {
   entries: RawEntry[]
 }
 
-/** The commits of `log -z --format=… [--raw]`. Of output that was stopped, the torn last one is left out. */
+/** Parses `log -z --format=… [--raw]`. Ignores an incomplete last commit of truncated output. */
 export function readCommits(output: GitOutput, field_count: number): ReadCommit[] {
   const fields = fieldsOf(output)
   const commits: ReadCommit[] = []
   let at = 0
   while (at + field_count <= fields.length) {
     const commit: ReadCommit = { fields: fields.slice(at, at + field_count), entries: [] }
-    // The NUL that ends the commit itself; its raw lines follow on a line of their own.
+    // The NUL that ends the commit; its raw lines follow on the next line.
     at += field_count + 1
     for (let raw = rawEntryAt(fields, at); raw !== null; raw = rawEntryAt(fields, at)) {
       commit.entries.push(raw.entry)
@@ -81,7 +81,7 @@ export function readCommits(output: GitOutput, field_count: number): ReadCommit[
   return output.stopped === null ? commits : commits.slice(0, -1)
 }
 
-/** The entry that begins with this field: `:mode mode blob blob R90`, a path, and another of a renamed one. */
+/** Parses the entry at a field: `:mode mode blob blob R90`, a path, and a second path of a renamed file. */
 export function rawEntryAt(fields: readonly string[], at: number): { entry: RawEntry; next: number } | null {
   const head = fields[at]
   const found = /^\n?:(\d+) (\d+) ([0-9a-f.]+) ([0-9a-f.]+) ([A-Z])\d*$/.exec(head ?? '')
@@ -96,10 +96,7 @@ export function rawEntryAt(fields: readonly string[], at: number): { entry: RawE
     : { entry: { ...modes, path: first }, next: at + 2 }
 }
 
-/**
- * A date alone is its first moment, UTC: git would take the present time of day. What is told as a span
- * is git's to count.
- */
+/** A date without a time means midnight UTC, because git would use the current time of day. Git parses time spans. */
 export function sinceOption(since: string | undefined): string[] {
   if (since === undefined) return []
   if (/^\d{4}-\d{2}-\d{2}$/.test(since)) return [`--since=${since}T00:00:00Z`]

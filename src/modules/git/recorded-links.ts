@@ -1,19 +1,19 @@
-/** Links as records of the project. */
-import type { Asking, CommitLinks } from './needs.ts'
-import { TurnbellError } from '../../contracts/errors.ts'
+/** Links stored as records of the project. */
+import type { Asking, CommitLinks } from './deps.ts'
+import { TurnbellError } from '../../contracts/errors/errors.ts'
 import { CommitLink, COMMIT_LINK } from '../../contracts/git.ts'
 import { Ulid } from '../../contracts/ids.ts'
 import { everyRecord } from '../records/every.ts'
 import type { Records } from '../records/service.ts'
 
 const kind = COMMIT_LINK.name
-/** The kind of record that an issue named by a ULID is. */
+/** Kind of issues with a ULID. */
 const ISSUE = 'issue'
 
 type NeededRecords = Pick<Records, 'put' | 'query' | 'addTo' | 'requireOne' | 'kinds'>
 
 export function recordedLinks(records: NeededRecords, asking: Asking): CommitLinks {
-  /** The issue knows its commits, if it is a record. Other trackers' issues, and those that are gone, are only named. */
+  /** Adds the commit to the issue's record, if there is one. Issues of other trackers have no record. */
   async function tellIssue({ sha, issue }: Pick<CommitLink, 'sha' | 'issue'>): Promise<void> {
     try {
       await records.addTo(asking, { kind: ISSUE, id: issue, field: 'commits', value: sha })
@@ -28,7 +28,7 @@ export function recordedLinks(records: NeededRecords, asking: Asking): CommitLin
       const { sha, issue, note, ...others } = link
       const is_record =
         Ulid.safeParse(issue).success && records.kinds.list().some((one) => one.kind.name === ISSUE)
-      // A message that names a ULID may mean anything; whoever links by hand means an issue.
+      // A ULID in a message may be anything, but a link made by hand must name an existing issue.
       if (is_record && link.relation === null)
         await records.requireOne(asking, { kind: ISSUE, id: issue, field: 'issue' })
       if (is_record) await tellIssue(link)

@@ -1,15 +1,15 @@
-/** Which issues a commit message names. */
+/** Issues named in a commit message. */
 import { IssueRef, type IssueReference, type IssueRelation } from '../../contracts/git.ts'
-import { LIMITS } from '../../contracts/limits.ts'
+import { LIMITS } from '../../contracts/limits/limits.ts'
 
-/** Words that stand right before an issue and say what the commit does to it. */
+/** Words before an issue that state what the commit does to it. */
 const CLOSES = /\b(?:fix(?:e[sd])?|close[sd]?|resolve[sd]?)(?:\s*:\s*|\s+)$/i
 const REFERS = /\b(?:refs?|references|see|relates to|part of|issues?)(?:\s*:\s*|\s+)$/i
 const WORD_LENGTH_MAX = 24
 
 /**
  * `#12` and `owner/repo#12`; a ULID, with a kind before it or without; `ISSUE-…`. A key such as `SHOP-12`
- * looks like much else that has a number (`UTF-8`, `SHA-256`) and counts only behind one of the words.
+ * resembles other texts with a number (`UTF-8`, `SHA-256`) and counts only after one of the words.
  */
 const ISSUE = new RegExp(
   [
@@ -23,7 +23,7 @@ const ISSUE = new RegExp(
   'gu',
 )
 
-/** Each issue once, with the strongest thing that is said of it, in the order in which they are named. */
+/** Returns each issue once with its strongest word, in the order of their first mention. */
 export function referencesIn(message: string): IssueReference[] {
   const found = new Map<string, IssueRelation>()
   for (const match of message.matchAll(ISSUE)) {

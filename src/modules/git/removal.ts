@@ -1,9 +1,9 @@
 /**
- * Which commits took a text away.
+ * Commits that removed a text.
  *
- * Git's pickaxe names the commits in which the number of its occurrences in a file changed. Whether it
- * fell is counted here, over all files of the commit: a text that only moved to another file was not
- * removed. A merge counts when it holds the text less often than each of its parents.
+ * Git's pickaxe lists commits in which the number of occurrences in a file changed. The occurrences are counted here over
+ * all files of the commit, because a text that only moved to another file was not removed. A merge counts if it contains
+ * the text less often than each of its parents.
  */
 import {
   COMMIT_FIELDS,
@@ -18,7 +18,7 @@ import { textOf, within } from './output.ts'
 import { removedLines } from './removed-lines.ts'
 import type { Repository } from './repository.ts'
 import type { Removal, RemovalAnswer } from '../../contracts/git.ts'
-import { LIMITS } from '../../contracts/limits.ts'
+import { LIMITS } from '../../contracts/limits/limits.ts'
 
 export interface RemovalInput {
   text: string
@@ -42,12 +42,12 @@ export async function findRemoval(repository: Repository, input: RemovalInput): 
     ],
     { partial: true },
   )
-  const told = readCommits(output, COMMIT_FIELDS + 1)
+  const commits = readCommits(output, COMMIT_FIELDS + 1)
   const counter = createCounter(repository, text)
   const removals: Removal[] = []
   let files_cut = false
-  let more = output.stopped !== null || told.length >= LIMITS.git_removal_commits_max
-  for (const commit of byCommit(told)) {
+  let more = output.stopped !== null || commits.length >= LIMITS.git_removal_commits_max
+  for (const commit of byCommit(commits)) {
     const files = await removedFiles(counter, commit, text)
     if (files.length === 0) continue
     if (removals.length === limit) {
@@ -64,14 +64,14 @@ export async function findRemoval(repository: Repository, input: RemovalInput): 
 
 interface Candidate {
   fields: string[]
-  /** What differs from each parent. */
+  /** Differences from each parent. */
   sides: RawEntry[][]
 }
 
-/** A merge is told of once for every parent from which it differs. One that equals a parent removed nothing itself. */
-function byCommit(told: readonly ReadCommit[]): Candidate[] {
+/** Git lists a merge once for each parent from which it differs. A merge that equals a parent removed nothing. */
+function byCommit(commits: readonly ReadCommit[]): Candidate[] {
   const candidates = new Map<string, Candidate>()
-  for (const { fields, entries } of told) {
+  for (const { fields, entries } of commits) {
     const [sha = ''] = fields
     const known = candidates.get(sha) ?? { fields, sides: [] }
     known.sides.push(entries)
@@ -89,7 +89,7 @@ async function removedFiles(counter: Counter, { sides }: Candidate, text: string
     const counts: FileCount[] = []
     for (const entry of entries) counts.push(...(await counter.count(entry)))
     if (counts.reduce((sum, { fell_by }) => sum + fell_by, 0) <= 0) return []
-    // Lines are shown as they stood in the first parent.
+    // Lines are shown as in the first parent.
     if (nth === 0) shown = counts.filter(({ fell_by }) => fell_by > 0).map((count) => fileOf(count, text))
   }
   return shown
@@ -107,9 +107,9 @@ interface FileCount {
 }
 
 interface Counter {
-  /** Nothing for a file that is not looked into. */
+  /** Empty for a file that is not read. */
   count(entry: RawEntry): Promise<FileCount[]>
-  /** True once a file was not looked into: one too large, or one too many. */
+  /** Whether a file was not read, because it is too large or there are too many. */
   skipped(): boolean
 }
 
@@ -146,7 +146,7 @@ function createCounter(repository: Repository, text: string): Counter {
   }
 }
 
-/** As git counts: bytes, and none of them twice. */
+/** Counts bytes without overlaps, as git does. */
 function occurrences(contents: Uint8Array, text: string): number {
   const wanted = Buffer.from(text)
   const bytes = Buffer.from(contents.buffer, contents.byteOffset, contents.length)

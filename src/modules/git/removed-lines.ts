@@ -1,12 +1,12 @@
-/** Which of the lines that held a text are gone, told from the file before and after. */
+/** Removed lines with a text, from the file before and after a commit. */
 import { cut } from './output.ts'
 import type { RemovedLine } from '../../contracts/git.ts'
-import { LIMITS } from '../../contracts/limits.ts'
+import { LIMITS } from '../../contracts/limits/limits.ts'
 
-/** More are not compared: a letter stands in a large file a million times. */
+/** Maximum number of compared lines, because a short text may occur a million times. */
 const OCCURRENCES_MAX = 2_000
 
-/** Those that held the text before and do not stand there, as often, afterwards. */
+/** Returns lines with the text that occur less often afterwards. */
 export function removedLines(before: string, after: string, text: string): RemovedLine[] {
   const left = new Map<string, number>()
   for (const { excerpt } of places(after, text)) left.set(excerpt, (left.get(excerpt) ?? 0) + 1)
@@ -30,9 +30,9 @@ export function removedLines(before: string, after: string, text: string): Remov
 }
 
 interface Place {
-  /** In which the text begins, from 1. */
+  /** Line in which the text begins, from 1. */
   line: number
-  /** The whole lines that it stands in; of very long ones what is near it. */
+  /** The complete lines of the text; long lines are truncated around it. */
   excerpt: string
   torn: boolean
 }
@@ -56,7 +56,7 @@ function* places(contents: string, text: string): Iterable<Place> {
       line_end = feedFrom(line_start)
     }
     const text_end = at + text.length
-    // A text that ends with its line takes no part in the next one.
+    // A text that ends with a line feed does not include the next line.
     const last_end = line_end >= text_end - 1 ? line_end : feedFrom(text_end - 1)
     const start = Math.max(line_start, at - NEAR)
     const end = Math.min(last_end, text_end + NEAR)

@@ -1,121 +1,109 @@
 /**
- * One repository, found from a project's root. Everything the other files ask of git goes through here,
- * and everything they pass on has been made harmless: a revision is a full object name, a path stands
- * after `--`, anything else is glued to its option.
+ * One git repository. All calls of git in this module use it, and all arguments are safe: revisions are full object names,
+ * paths follow `--`, other values are part of their option. Files on disk are read only with `readFile`.
  */
 import path from 'node:path'
 import { textOf } from './output.ts'
-import { TurnbellError } from '../../contracts/errors.ts'
-import type { GitOutput, GitRunner, GitRunOptions } from '../../ports/git.ts'
+import { TurnbellError } from '../../contracts/errors/errors.ts'
+import type { GitOutput, GitRunner, GitRunOptions, GitWorkTree } from '../../ports/git.ts'
 
 export interface ReadOptions extends GitRunOptions {
-  /** Take what was said until the time was over, instead of refusing. */
+  /** Returns partial output after a timeout instead of throwing. */
   partial?: boolean
-  /** An exit code of 1 only says that there is nothing. */
+  /** Exit code 1 means an empty result. */
   may_find_nothing?: boolean
 }
 
-export interface Repository {
-  /** The top directory of the work tree. Git runs there, so that all paths are relative to it. */
-  top: string
-  /** Where below the top the project's root lies, with a slash at its end; empty where it is the top. */
-  prefix: string
-  /** Runs git. Throws `git_failed` with its complaint, `timed_out` when it took too long. */
+export interface Repository extends Pick<GitWorkTree, 'top' | 'prefix' | 'readFile' | 'holds'> {
+  /** Runs git. Throws `git_failed` with its error message, and `timed_out`. */
   read(args: readonly string[], options?: ReadOptions): Promise<GitOutput>
-  /** The full name of a commit. Throws `revision_unknown`. */
+  /** Returns the full object name of a commit. Throws `revision_unknown`. */
   commit(revision: string): Promise<string>
-  /** The same, or null. */
+  /** As `commit`, but returns null for an unknown revision. */
   find(revision: string): Promise<string | null>
-  /** What the first commit is compared with. */
+  /** Returns the object name of the empty tree, with which the first commit is compared. */
   emptyTree(): Promise<string>
-  /** A path as git takes it. Throws `params_invalid` for one that leads out of the work tree. */
+  /** Returns a path relative to the top. Throws `params_invalid` for a path outside the work tree. */
   inside(given: string): string
+  /** As `inside`, but also throws for a link out of the work tree. */
+  onDisk(given: string): string
 }
 
 /** Throws `repository_unknown` for a directory without a work tree. */
-export async function openRepository(git: GitRunner, root: string): Promise<Repository> {
-  const { top, prefix } = await placeOf(git, root)
+export async function openRepository(git: GitRunner, directory: string): Promise<Repository> {
+  const tree = await git.open(directory)
+  const { top } = tree
 
   const run = async (args: readonly string[], options: ReadOptions = {}) => {
     const { partial = false, may_find_nothing: _, ...rest } = options
-    const output = await git.run(top, args, rest)
+    const output = await tree.run(args, rest)
     if (output.stopped !== 'time_over' || partial) return output
     throw new TurnbellError('timed_out', {
-      detail: `git ${args[0] ?? ''} took too long in ${top}.`,
-      hint: 'Ask for less: a path, a later since, a lower limit.',
+      detail: `git ${args[0] ?? ''} timed out in ${top}.`,
+      hint: 'Narrow the request with a path, a later since or a lower limit.',
     })
   }
   const read: Repository['read'] = async (args, options) => {
     const output = await run(args, options)
     const nothing = options?.may_find_nothing === true && output.exit_code === 1
-    if (output.stopped === null && output.exit_code !== 0 && !nothing) throw failed(args, output)
-    return output
+    if (output.stopped !== null || output.exit_code === 0 || nothing) return output
+    throw new TurnbellError('git_failed', { detail: `git ${args[0] ?? ''}: ${output.complaint}` })
   }
   const find: Repository['find'] = async (revision) => {
     const args = ['rev-parse', '--verify', '--quiet', '--end-of-options', `${revision}^{commit}`]
-    // One line: a range would have two.
+    // A single line, because a range returns two.
     return /^([0-9a-f]{40,64})\n$/.exec(textOf((await run(args)).stdout))?.[1] ?? null
+  }
+
+  const inside = (given: string) => {
+    if (!path.isAbsolute(given)) return within(top, given, given)
+    // The root that an agent knows may be a link.
+    const whole = isInside(top, given) ? given : tree.resolve(given)
+    return within(top, path.relative(top, whole), given)
   }
 
   return {
     top,
-    prefix,
+    prefix: tree.prefix,
     read,
     find,
+    inside,
+    readFile: (name, bytes_max) => tree.readFile(name, bytes_max),
+    holds: (name) => tree.holds(name),
+    onDisk(given) {
+      const found = inside(given)
+      if (isInside(top, tree.resolve(path.join(top, found)))) return found
+      throw outside(top, given)
+    },
     async commit(revision) {
       const sha = await find(revision)
       if (sha !== null) return sha
       throw new TurnbellError('revision_unknown', {
-        detail: `${JSON.stringify(revision)} names no commit of ${top}, or more than one.`,
+        detail: `${JSON.stringify(revision)} is not the name of exactly one commit of ${top}.`,
       })
     },
     async emptyTree() {
       const { stdout } = await read(['hash-object', '-t', 'tree', '--stdin'])
       return textOf(stdout).trim()
     },
-    inside(given) {
-      if (!path.isAbsolute(given)) return within(top, given, given)
-      if (leadsInto(top, given)) return within(top, path.relative(top, given), given)
-      // An agent knows its project's root by the name it was given, which may be a link to where git says it is.
-      return within(top, path.join(prefix, path.relative(root, given)), given)
-    },
   }
 }
 
-/** The top of the work tree that a directory lies in, and where in it the directory lies. */
-async function placeOf(git: GitRunner, root: string): Promise<{ top: string; prefix: string }> {
-  const args = ['rev-parse', '--is-inside-work-tree', '--show-prefix', '--show-toplevel']
-  const output = await git.run(root, args)
-  const [, prefix = '', top = ''] = /^true\n(.*?)\n(.+)\n$/s.exec(textOf(output.stdout)) ?? []
-  if (path.isAbsolute(top)) return { top, prefix }
-  if (output.stderr.includes('dubious ownership')) throw failed(args, output)
-  throw new TurnbellError('repository_unknown', {
-    detail: `${root} does not lie in the work tree of a git repository. ${complaint(output)}`,
-  })
-}
-
-function failed(args: readonly string[], output: GitOutput): TurnbellError {
-  return new TurnbellError('git_failed', { detail: `git ${args[0] ?? ''}: ${complaint(output)}` })
-}
-
-const COMPLAINT_LENGTH_MAX = 500
-
-function complaint({ stderr, exit_code }: GitOutput): string {
-  const told = stderr.replace(/^(fatal|error): /gm, '').trim()
-  return told === '' ? `It ended with code ${exit_code ?? 'none'}.` : told.slice(0, COMPLAINT_LENGTH_MAX)
-}
-
-/** One spelling of a path below the top, with slashes. */
+/** Normalizes a path below the top, with slashes. */
 function within(top: string, relative: string, given: string): string {
   const found = path.normalize(relative)
-  if (leadsInto(top, path.join(top, found)) && !path.isAbsolute(found)) return found.replaceAll(path.sep, '/')
-  throw new TurnbellError('params_invalid', {
-    detail: `path: ${JSON.stringify(given)} lies outside ${top}.`,
-    hint: 'Name it relative to the top of the work tree.',
+  if (isInside(top, path.join(top, found)) && !path.isAbsolute(found)) return found.replaceAll(path.sep, '/')
+  throw outside(top, given)
+}
+
+function outside(top: string, given: string): TurnbellError {
+  return new TurnbellError('params_invalid', {
+    detail: `path: ${JSON.stringify(given)} is outside ${top}.`,
+    hint: 'Pass a path relative to the top of the work tree.',
   })
 }
 
-function leadsInto(directory: string, given: string): boolean {
+function isInside(directory: string, given: string): boolean {
   const relative = path.relative(directory, given)
   return !path.isAbsolute(relative) && relative !== '..' && !relative.startsWith(`..${path.sep}`)
 }

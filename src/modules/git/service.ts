@@ -1,4 +1,4 @@
-/** The git module as facades see it: one method an action, each about the project of the call. */
+/** The git module: one method for each action, on the repository of the call's project. */
 import { blameContext, type BlameInput } from './blame.ts'
 import { changedFiles, type ChangesInput } from './changes.ts'
 import {
@@ -11,8 +11,7 @@ import {
 } from './links.ts'
 import { logRecent, type LogInput } from './log.ts'
 import { findMarkers, type MarkersInput } from './markers.ts'
-import type { Asking, CommitLinks, GitNeeds } from './needs.ts'
-import { proseShownTo } from './prose.ts'
+import type { Asking, CommitLinks, GitDeps } from './deps.ts'
 import { findRemoval, type RemovalInput } from './removal.ts'
 import { openRepository, type Repository } from './repository.ts'
 import { status } from './status.ts'
@@ -30,7 +29,7 @@ import type {
 } from '../../contracts/git.ts'
 import { timestamp } from '../../ports/clock.ts'
 
-/** All throw `repository_unknown`, `git_unavailable`, `git_failed`, `timed_out`, `limit_reached`. */
+/** Every method throws `repository_unknown`, `git_unavailable`, `git_failed`, `timed_out`, `limit_reached`. */
 export interface GitService {
   logRecent(asking: Asking, input: LogInput): Promise<LogAnswer>
   changedFiles(asking: Asking, input: ChangesInput): Promise<ChangesAnswer>
@@ -54,21 +53,21 @@ export interface GitService {
   ): Promise<{ links: CommitLink[]; truncated: boolean }>
 }
 
-export function createGit(needs: GitNeeds): GitService {
-  const { git, clock } = needs
-  const repositoryOf = (asking: Asking) => openRepository(git, needs.rootOf(asking))
+export function createGit(deps: GitDeps): GitService {
+  const { git, clock } = deps
+  const repositoryOf = (asking: Asking) => openRepository(git, deps.rootOf(asking))
 
   const looking =
     <I, O>(look: (repository: Repository, input: I) => Promise<O>) =>
     async (asking: Asking, input: I): Promise<O> =>
-      proseShownTo(asking.caller, await look(await repositoryOf(asking), input))
+      await look(await repositoryOf(asking), input)
 
   const linking =
     <I, O>(work: (repository: Repository, links: CommitLinks, input: I, linker: Linker) => Promise<O>) =>
     async (asking: Asking, input: I): Promise<O> => {
       const repository = await repositoryOf(asking)
       const linker = { linked_by: asking.caller.identity, linked_at: timestamp(clock) }
-      return proseShownTo(asking.caller, await work(repository, await needs.linksOf(asking), input, linker))
+      return await work(repository, await deps.linksOf(asking), input, linker)
     }
 
   return {

@@ -1,9 +1,9 @@
-/** Where the work tree stands: branch, upstream, and what is staged, changed, untracked or in conflict. */
+/** Status of the work tree: branch, upstream, and staged, changed, untracked and conflicted files. */
 import { statusOf } from './changes.ts'
 import { fieldsOf, within } from './output.ts'
 import type { Repository } from './repository.ts'
 import type { ChangedFile, StatusAnswer } from '../../contracts/git.ts'
-import { LIMITS } from '../../contracts/limits.ts'
+import { LIMITS } from '../../contracts/limits/limits.ts'
 import type { GitOutput } from '../../ports/git.ts'
 
 export async function status(repository: Repository): Promise<StatusAnswer> {
@@ -21,6 +21,8 @@ export async function status(repository: Repository): Promise<StatusAnswer> {
   return {
     root: repository.top,
     ...header,
+    // Git prints the content of HEAD even if the commit does not exist.
+    head: header.head === null ? null : await repository.find(header.head),
     clean: staged.length + unstaged.length + untracked.length + conflicted.length === 0,
     counts: {
       staged: staged.length,
@@ -30,13 +32,13 @@ export async function status(repository: Repository): Promise<StatusAnswer> {
     },
     staged: lists.staged.kept,
     unstaged: lists.unstaged.kept,
-    untracked: lists.untracked.kept,
+    untracked: lists.untracked.kept.filter((path) => repository.holds(path)),
     conflicted: lists.conflicted.kept,
     truncated: output.stopped !== null || Object.values(lists).some(({ truncated }) => truncated),
   }
 }
 
-/** The four lists share what one answer carries. */
+/** The four lists share the bytes of one response. */
 function share<T>(items: readonly T[]): { kept: T[]; truncated: boolean } {
   return within(items, LIMITS.git_files_max / 4, LIMITS.git_list_bytes_max / 4)
 }
@@ -49,7 +51,7 @@ interface ReadStatus {
   conflicted: string[]
 }
 
-/** What `status --porcelain=v2 -z --branch` says. */
+/** Parses `status --porcelain=v2 -z --branch`. */
 export function readStatus(output: Pick<GitOutput, 'stdout'>): ReadStatus {
   const fields = fieldsOf(output)
   const found: ReadStatus = {
@@ -68,7 +70,7 @@ export function readStatus(output: Pick<GitOutput, 'stdout'>): ReadStatus {
     else if (kind === '1 ') readEntry(found, field, after(field, 8))
     else if (kind === '2 ') {
       at += 1
-      // Output that was stopped may end between the two paths.
+      // Truncated output may end between the two paths.
       if (at < fields.length) readEntry(found, field, after(field, 9), fields[at])
     }
   }
@@ -88,7 +90,7 @@ function readHeader(header: ReadStatus['header'], line: string): void {
   }
 }
 
-/** `1 XY …`: X is how the index differs from HEAD, Y how the file differs from the index; a dot is not at all. */
+/** Parses `1 XY …`: X is the difference of the index from HEAD, Y of the file from the index; a dot means none. */
 function readEntry(found: ReadStatus, field: string, path: string, old_path?: string): void {
   for (const [list, letter] of [
     [found.staged, field.charAt(2)],
@@ -101,7 +103,7 @@ function readEntry(found: ReadStatus, field: string, path: string, old_path?: st
   }
 }
 
-/** What follows after so many words. A path may hold spaces, too. */
+/** Returns the text after a number of words; it may contain spaces. */
 function after(field: string, words: number): string {
   return field.split(' ').slice(words).join(' ')
 }

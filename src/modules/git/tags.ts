@@ -6,7 +6,7 @@ import type { GitOutput } from '../../ports/git.ts'
 
 export interface TagsInput {
   limit: number
-  /** A name, a directory of names, or a glob whose `*` stops at a slash. */
+  /** A name, a directory of names, or a glob whose `*` does not match a slash. */
   pattern?: string | undefined
 }
 
@@ -35,7 +35,7 @@ export function readTags(output: Pick<GitOutput, 'stdout'>): Tag[] {
   for (let at = 0; at + FIELDS <= fields.length; at += FIELDS) {
     const [name = '', own = '', meant = '', seconds = '', subject = ''] = fields.slice(at, at + FIELDS)
     found.push({
-      // The line feed that ends the one before.
+      // Starts with the line feed of the previous tag.
       name: name.replace(/^\n/, ''),
       sha: meant === '' ? own : meant,
       tagged_at: seconds === '' ? null : timeOf(seconds),

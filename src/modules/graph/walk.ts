@@ -1,7 +1,7 @@
-/** Ways through the graph, breadth first: what is nearest comes first, and a circle ends where it began. */
-import type { Entity, Neighbor, Relation } from '../../contracts/graph.ts'
+/** Neighbours and paths in the graph, by breadth-first search. */
+import type { Entity, Neighbor, Relation } from '../../contracts/memory/graph.ts'
 
-export interface Drawn {
+export interface GraphData {
   entities: readonly Entity[]
   relations: readonly Relation[]
 }
@@ -12,14 +12,14 @@ interface Step {
   to: string
 }
 
-/** Each entity once, by the first relation that leads to it. */
+/** Returns each entity once, with the first relation that leads to it, nearest first. */
 export function neighborsOf(
-  drawn: Drawn,
+  graph: GraphData,
   center: Entity,
   { depth, relation_types }: { depth: number; relation_types?: readonly string[] },
 ): Neighbor[] {
-  const entities = byId(drawn.entities)
-  const steps = stepsOf(drawn.relations, relation_types)
+  const entities = byId(graph.entities)
+  const steps = stepsOf(graph.relations, relation_types)
   const seen = new Set([center.id])
   const found: Neighbor[] = []
   let edge = [center.id]
@@ -39,31 +39,31 @@ export function neighborsOf(
   return found
 }
 
-/** Null where there is no way of at most so many relations. */
+/** Returns the shortest path; null if it has more than `length_max` relations. */
 export function pathBetween(
-  drawn: Drawn,
+  graph: GraphData,
   from: Entity,
   to: Entity,
   length_max: number,
 ): { entities: Entity[]; relations: Relation[] } | null {
-  const entities = byId(drawn.entities)
-  const steps = stepsOf(drawn.relations)
-  const came = new Map<string, { relation: Relation; from: string } | null>([[from.id, null]])
+  const entities = byId(graph.entities)
+  const steps = stepsOf(graph.relations)
+  const reached = new Map<string, { relation: Relation; from: string } | null>([[from.id, null]])
   let edge = [from.id]
-  for (let length = 0; length < length_max && !came.has(to.id) && edge.length > 0; length += 1) {
+  for (let length = 0; length < length_max && !reached.has(to.id) && edge.length > 0; length += 1) {
     const next: string[] = []
     for (const id of edge) {
       for (const step of steps.get(id) ?? []) {
-        if (came.has(step.to) || !entities.has(step.to)) continue
-        came.set(step.to, { relation: step.relation, from: id })
+        if (reached.has(step.to) || !entities.has(step.to)) continue
+        reached.set(step.to, { relation: step.relation, from: id })
         next.push(step.to)
       }
     }
     edge = next
   }
-  if (!came.has(to.id)) return null
+  if (!reached.has(to.id)) return null
   const path: { entities: Entity[]; relations: Relation[] } = { entities: [to], relations: [] }
-  for (let back = came.get(to.id) ?? null; back !== null; back = came.get(back.from) ?? null) {
+  for (let back = reached.get(to.id) ?? null; back !== null; back = reached.get(back.from) ?? null) {
     path.relations.unshift(back.relation)
     path.entities.unshift(entities.get(back.from) as Entity)
   }
@@ -74,7 +74,7 @@ function byId(entities: readonly Entity[]): Map<string, Entity> {
   return new Map(entities.map((entity) => [entity.id, entity]))
 }
 
-/** From each entity the ways on, in the order of the relations. */
+/** Returns the steps from each entity, in the order of the relations. */
 function stepsOf(relations: readonly Relation[], types?: readonly string[]): Map<string, Step[]> {
   const steps = new Map<string, Step[]>()
   const add = (id: string, step: Step) => {

@@ -1,16 +1,16 @@
-/** What was archived of a blackboard, by id: to which day, and as it was then. */
-import type { Library } from './library.ts'
+/** Archived entries of a blackboard by id: the day of the archive file, and the entry as it was archived. */
+import type { ProjectMemory } from './project-memory.ts'
 import type { RecordBody } from '../../ports/record-store.ts'
 import { DAY_MS } from '../../ports/clock.ts'
 
 export type ArchivedRows = ReadonlyMap<string, { day: string; body: RecordBody }>
 
-/** All of it, or what may have been archived since a time. */
+/** Returns every archived entry, or those that may have been archived since a time. */
 export async function archivedRows(
-  { records, project }: Pick<Library, 'records' | 'project'>,
+  { records, project }: Pick<ProjectMemory, 'records' | 'project'>,
   since?: string,
 ): Promise<ArchivedRows> {
-  // A day more than asked for: clocks are set.
+  // One day more, because clocks are adjusted.
   const first = since === undefined ? '' : dayOf(Date.parse(since) - DAY_MS)
   const rows = new Map<string, { day: string; body: RecordBody }>()
   for (const day of (await project?.archivedDays()) ?? []) {

@@ -1,44 +1,44 @@
-/** How much of what is remembered has to do with some words. */
-import type { Library } from './library.ts'
-import type { Decision } from '../../contracts/decision.ts'
-import type { Entry } from '../../contracts/entry.ts'
-import type { Entity } from '../../contracts/graph.ts'
+/** Interfaces and helpers for ranking memory records by relevance to a query. */
+import type { ProjectMemory } from './project-memory.ts'
+import type { Decision } from '../../contracts/memory/decision.ts'
+import type { Entry } from '../../contracts/memory/entry.ts'
+import type { Entity } from '../../contracts/memory/graph.ts'
 
-/** What can be searched: the kinds of records that have something to say. */
+/** Kinds of records that can be searched. */
 export interface Searchable {
   entry: Entry
   decision: Decision
   entity: Entity
 }
 
-/** How it is searched. */
-export interface RankedBy {
-  /** Only words were compared, because there is no model to compare meanings by; and why. */
+/** How records are compared with a query. */
+export interface SearchMode {
+  /** Only keywords are compared, because no embedding model is available; with the reason. */
   degraded: boolean
   degraded_reason?: string | undefined
 }
 
-export interface Ranking extends RankedBy {
-  /** By id, over 0 and at most 1; what has nothing to do with the words is not in it. */
+export interface Ranking extends SearchMode {
+  /** Relevance by id, above 0 and at most 1; irrelevant records are left out. */
   scores: ReadonlyMap<string, number>
 }
 
 export interface MemorySearch {
-  /** `items` are all that the library has of that kind, as its collection answered them. */
+  /** `items` must be the complete list of that kind, as the memory returned it. */
   rank<K extends keyof Searchable>(
-    library: Library,
+    memory: ProjectMemory,
     kind: K,
     items: readonly Searchable[K][],
     query: string,
   ): Promise<Ranking>
-  /** Something of it is new, and is embedded in the background where there is a model. */
-  learn(library: Library): void
-  /** As a search of now would be. */
-  rankedBy(): RankedBy
+  /** Embeds new records in the background, where a model is available. */
+  learn(memory: ProjectMemory): void
+  /** Mode of the next search. */
+  mode(): SearchMode
 }
 
-/** The ones that have most to do with it, best first; of equals the newer one. */
-export function best<T extends { id: string }>(
+/** Returns the most relevant items, best first; of equal ones the newer first. */
+export function topRanked<T extends { id: string }>(
   items: readonly T[],
   scores: ReadonlyMap<string, number>,
   limit: number,
@@ -46,18 +46,18 @@ export function best<T extends { id: string }>(
   return items
     .flatMap((item) => {
       const score = scores.get(item.id) ?? 0
-      return score > 0 ? [{ item, relevance: rounded(score) }] : []
+      return score > 0 ? [{ item, relevance: roundScore(score) }] : []
     })
     .sort((a, b) => b.relevance - a.relevance || (a.item.id < b.item.id ? 1 : -1))
     .slice(0, limit)
 }
 
-/** As many digits as say something. */
-export function rounded(score: number): number {
+/** Rounds to four digits; more are not significant. */
+export function roundScore(score: number): number {
   return Math.round(score * 10_000) / 10_000
 }
 
-/** How a search was ranked, for its answer. */
-export function told({ degraded, degraded_reason }: RankedBy) {
+/** Fields about the search mode in an answer. */
+export function modeFields({ degraded, degraded_reason }: SearchMode) {
   return { degraded, ...(degraded_reason === undefined ? {} : { degraded_reason }) }
 }

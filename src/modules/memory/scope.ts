@@ -1,36 +1,34 @@
 /**
- * Scopes: which part of a project something is about.
- *
- * A path covers what lies below it, `project` covers everything, and a symbol only itself. Slashes at the end and
- * `./` in front say nothing.
+ * Scopes: the part of a project that a record is about. A path covers everything below it, `project` covers everything,
+ * and a symbol only itself. A trailing slash and a leading `./` are ignored.
  */
-import { composed, sameText } from '../../contracts/same-text.ts'
-import { SCOPE_DEFAULT } from '../../contracts/records.ts'
+import { toNfc, sameText } from '../../contracts/text/same-text.ts'
+import { SCOPE_DEFAULT } from '../../contracts/memory/records.ts'
 
-/** How near one scope is to another, from 1 for the same to 0 for one that has nothing to do with it. */
+/** Proximity of two scopes, from 1 for the same scope to 0 for unrelated ones. */
 export type Nearness = number
 
-/** Whether `inner` lies in `outer`, or is it. */
+/** Whether `inner` is the same as `outer` or below it. */
 export function within(inner: string, outer: string): boolean {
-  return isWithin(plain(inner), plain(outer))
+  return isWithin(normalize(inner), normalize(outer))
 }
 
-/** Whether what is said of one is worth knowing for the other: one of them lies in the other. */
+/** Whether a record about one scope is relevant for the other: one of them contains the other. */
 export function concerns(one: string, other: string): boolean {
-  const [a, b] = [plain(one), plain(other)]
+  const [a, b] = [normalize(one), normalize(other)]
   return isWithin(a, b) || isWithin(b, a)
 }
 
 export function sameScope(one: string, other: string): boolean {
-  return plain(one) === plain(other)
+  return normalize(one) === normalize(other)
 }
 
 /**
- * 1 for the same scope. Of one that lies in the other, the more of its path they share the nearer; the whole project
- * is the farthest that still concerns everything.
+ * Returns 1 for the same scope. Where one contains the other, the value grows with the share of the path they have in
+ * common; the whole project has the lowest value that still concerns everything.
  */
 export function nearness(one: string, other: string): Nearness {
-  const [a, b] = [plain(one), plain(other)]
+  const [a, b] = [normalize(one), normalize(other)]
   if (a === b) return 1
   if (!isWithin(a, b) && !isWithin(b, a)) return 0
   const [short, long] = a.length < b.length ? [a, b] : [b, a]
@@ -38,76 +36,80 @@ export function nearness(one: string, other: string): Nearness {
   return WHOLE_PROJECT + (1 - WHOLE_PROJECT) * (depth(short) / depth(long)) * SURROUNDING
 }
 
-/** As `nearness`, of many scopes to one. Most are said again and again. */
-export function nearnessTo(asked: string): (scope: string) => Nearness {
-  const known = new Map<string, Nearness>()
+/** As `nearness`, for many scopes and one target; memoized, because most scopes recur. */
+export function nearnessTo(target: string): (scope: string) => Nearness {
+  const values = new Map<string, Nearness>()
   return (scope) => {
-    const before = known.get(scope)
-    if (before !== undefined) return before
-    const near = nearness(scope, asked)
-    known.set(scope, near)
-    return near
+    const existing = values.get(scope)
+    if (existing !== undefined) return existing
+    const value = nearness(scope, target)
+    values.set(scope, value)
+    return value
   }
 }
 
 const WHOLE_PROJECT = 0.3
-/** So that no surrounding scope counts as much as the very same. */
+/** Keeps every containing scope below 1, the value of the same scope. */
 const SURROUNDING = 0.9
 
-/** What a call says of places in its project. */
-export interface Paths {
+/** Parameters of a call that are paths in its project. */
+export interface CallPaths {
   scope?: string | undefined
   affected_files?: string[] | undefined
 }
 
-/** Ways into a project other than by its root. */
-export interface Ways {
-  /** A path that leads into the project by a link, as it begins with the root. */
-  byRoot: (path: string) => string
-  /** A path in a linked work tree of git, as the same place in the main work tree; below the root if it is relative. */
-  inMain: (path: string) => string
+/** Resolves paths that do not begin with the root of their project. */
+export interface PathMappings {
+  /** Replaces a symbolic link to the project at the start of a path by the root. */
+  resolveLink: (path: string) => string
+  /** Maps a path in a linked work tree of git to the main work tree; a relative path is taken as below the root. */
+  toMainWorkTree: (path: string) => string
 }
 
-/** Paths relative to the root. Agents pass absolute paths, which differ between machines. */
-export function fromRoot<T extends Paths>(root: string | undefined, said: T, ways: Ways): T {
-  if (root === undefined) return said
-  const below = (path: string) => {
+/** Makes the paths of a call relative to the root. Agents pass absolute paths, which differ between machines. */
+export function relativeToRoot<T extends CallPaths>(
+  root: string | undefined,
+  params: T,
+  mappings: PathMappings,
+): T {
+  if (root === undefined) return params
+  const belowRoot = (path: string) => {
     if (path === root || path === `${root}/`) return SCOPE_DEFAULT
     if (path.startsWith(`${root}/`)) return path.slice(root.length + 1)
-    if (!composed(path).startsWith(composed(root))) return null
+    if (!toNfc(path).startsWith(toNfc(root))) return null
     const parts = path.split('/')
     const depth = root.split('/').length
     if (!sameText(parts.slice(0, depth).join('/'), root)) return null
     return parts.slice(depth).join('/') || SCOPE_DEFAULT
   }
-  const local = (given: string) => {
-    const path = ways.inMain(given)
-    return below(path) ?? below(ways.byRoot(path)) ?? path
+  const toRelative = (given: string) => {
+    const path = mappings.toMainWorkTree(given)
+    return belowRoot(path) ?? belowRoot(mappings.resolveLink(path)) ?? path
   }
-  const { scope, affected_files } = said
+  const { scope, affected_files } = params
   return {
-    ...said,
-    ...(scope === undefined ? {} : { scope: local(scope) }),
-    ...(affected_files === undefined ? {} : { affected_files: affected_files.map(local) }),
+    ...params,
+    ...(scope === undefined ? {} : { scope: toRelative(scope) }),
+    ...(affected_files === undefined ? {} : { affected_files: affected_files.map(toRelative) }),
   }
 }
 
-/** The same few scopes are compared over and over; a project has not so many that this would be full. */
-const PLAIN_KNOWN_MAX = 50_000
-const plain_known = new Map<string, string>()
+/** Normalised scopes, memoized because the same scopes are compared over and over. Cleared at the maximum. */
+const NORMALIZED_MAX = 50_000
+const normalized = new Map<string, string>()
 
-/** A path without what says nothing; the whole project is the empty one. */
-function plain(scope: string): string {
-  const known = plain_known.get(scope)
-  if (known !== undefined) return known
-  const path = composed(scope)
+/** Normalises a scope to a path without prefix and trailing slash; the empty path for the whole project. */
+function normalize(scope: string): string {
+  const existing = normalized.get(scope)
+  if (existing !== undefined) return existing
+  const path = toNfc(scope)
     .replaceAll('\\', '/')
     .replace(/^(\.\/)+/, '')
     .replace(/\/+$/, '')
-  const found = path === SCOPE_DEFAULT || path === '.' ? '' : path
-  if (plain_known.size >= PLAIN_KNOWN_MAX) plain_known.clear()
-  plain_known.set(scope, found)
-  return found
+  const value = path === SCOPE_DEFAULT || path === '.' ? '' : path
+  if (normalized.size >= NORMALIZED_MAX) normalized.clear()
+  normalized.set(scope, value)
+  return value
 }
 
 function isWithin(inner: string, outer: string): boolean {

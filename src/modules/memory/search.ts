@@ -1,17 +1,17 @@
-/** Searches what projects remember: one index for each kind of it, made when somebody first searches there. */
-import type { Library } from './library.ts'
-import type { MemorySearch, RankedBy, Ranking } from './ranking.ts'
-import type { Decision } from '../../contracts/decision.ts'
-import type { Entry } from '../../contracts/entry.ts'
-import type { Entity } from '../../contracts/graph.ts'
+/** Searches project memories: one index for each memory and kind, created at the first search. */
+import type { ProjectMemory } from './project-memory.ts'
+import type { MemorySearch, SearchMode, Ranking } from './ranking.ts'
+import type { Decision } from '../../contracts/memory/decision.ts'
+import type { Entry } from '../../contracts/memory/entry.ts'
+import type { Entity } from '../../contracts/memory/graph.ts'
 import type { Clock } from '../../ports/clock.ts'
 import type { Embedder } from '../../ports/embedder.ts'
 import type { Log } from '../../ports/log.ts'
-import type { VectorShelf } from '../../ports/vector-shelf.ts'
-import { createSearch, NO_MODEL, type Search, type SearchNeeds } from '../search/search.ts'
+import type { VectorStore } from '../../ports/vector-store.ts'
+import { createSearch, NO_MODEL, type Search, type SearchDeps } from '../search/search.ts'
 import type { SearchDoc } from '../search/search-doc.ts'
 
-export interface MemorySearchNeeds {
+export interface MemorySearchDeps {
   /** Null where no model is configured. */
   embedder: Embedder | null
   clock: Pick<Clock, 'after' | 'soon'>
@@ -19,7 +19,7 @@ export interface MemorySearchNeeds {
 }
 
 export interface MemorySearchModule extends MemorySearch {
-  /** Ends what goes on in the background, and keeps what it has done. */
+  /** Stops the background work and stores its results. */
   close(): Promise<void>
 }
 
@@ -29,46 +29,46 @@ interface Searches {
   entity: Search<Entity>
 }
 
-export function createMemorySearch({ embedder, clock, log }: MemorySearchNeeds): MemorySearchModule {
-  const opened = new Map<Library, Searches>()
-  let standing: RankedBy | null = null
+export function createMemorySearch({ embedder, clock, log }: MemorySearchDeps): MemorySearchModule {
+  const opened = new Map<ProjectMemory, Searches>()
+  let last_mode: SearchMode | null = null
 
   const searchOf = <T extends object>(
-    read: SearchNeeds<T>['read'],
-    shelf: VectorShelf | null,
+    read: SearchDeps<T>['read'],
+    vectors: VectorStore | null,
     by: Embedder | null = embedder,
-  ): Search<T> => createSearch<T>({ embedder: by, shelf, read, clock, log })
+  ): Search<T> => createSearch<T>({ embedder: by, vectors, read, clock, log })
 
-  const searchesOf = (library: Library): Searches => {
-    const known = opened.get(library)
+  const searchesOf = (memory: ProjectMemory): Searches => {
+    const known = opened.get(memory)
     if (known !== undefined) return known
     const searches: Searches = {
-      entry: searchOf(docOfEntry, library.project?.vectors('blackboard') ?? null),
-      decision: searchOf(docOfDecision, library.project?.vectors('decisions') ?? null),
-      // Names mean nothing to a model of sentences.
+      entry: searchOf(docOfEntry, memory.project?.vectors('blackboard') ?? null),
+      decision: searchOf(docOfDecision, memory.project?.vectors('decisions') ?? null),
+      // Only keywords, because names carry no meaning for a sentence model.
       entity: searchOf(docOfEntity, null, null),
     }
-    opened.set(library, searches)
+    opened.set(memory, searches)
     return searches
   }
 
   return {
-    async rank(library, kind, items, query): Promise<Ranking> {
-      const ranking = await searchesOf(library)[kind].rank(items as never, query)
-      if (kind !== 'entity') standing = ranking
+    async rank(memory, kind, items, query): Promise<Ranking> {
+      const ranking = await searchesOf(memory)[kind].rank(items as never, query)
+      if (kind !== 'entity') last_mode = ranking
       return ranking
     },
-    learn(library) {
+    learn(memory) {
       if (embedder === null) return
-      const { entry, decision } = searchesOf(library)
-      const learnt = async () => {
-        entry.learn(await library.entries.all())
-        decision.learn(await library.decisions.all())
+      const { entry, decision } = searchesOf(memory)
+      const learnAll = async () => {
+        entry.learn(await memory.entries.list())
+        decision.learn(await memory.decisions.list())
       }
-      learnt().catch((err: unknown) => log.warn({ err }, 'what is new could not be read to be embedded'))
+      learnAll().catch((err: unknown) => log.warn({ err }, 'new records could not be read for embedding'))
     },
-    rankedBy: () =>
-      standing ?? (embedder === null ? { degraded: true, degraded_reason: NO_MODEL } : { degraded: false }),
+    mode: () =>
+      last_mode ?? (embedder === null ? { degraded: true, degraded_reason: NO_MODEL } : { degraded: false }),
     async close() {
       await Promise.all(
         [...opened.values()].flatMap(({ entry, decision }) => [entry.close(), decision.close()]),
@@ -88,8 +88,8 @@ function docOfDecision(decision: Decision): SearchDoc {
 }
 
 function docOfEntity({ id, name, type, properties }: Entity): SearchDoc {
-  const said = Object.entries(properties).flatMap(([key, value]) =>
+  const texts = Object.entries(properties).flatMap(([key, value]) =>
     typeof value === 'string' ? [`${key} ${value}`] : [],
   )
-  return { id, title: name, body: said.join(' '), also: type }
+  return { id, title: name, body: texts.join(' '), also: type }
 }

@@ -1,68 +1,68 @@
-/** What a project wants of its memory, as its `config.yml` says. */
+/** Settings of a project's memory, from its `config.yml`. */
 import { parse } from 'yaml'
 import * as z from 'zod'
-import { describeParams } from '../../contracts/describe.ts'
-import { nearest } from '../../contracts/names.ts'
-import { PROJECT_CONFIG_DEFAULT, ProjectConfig } from '../../contracts/project-config.ts'
+import { describeParams } from '../../contracts/validation/describe-issues.ts'
+import { nearest } from '../../contracts/text/names.ts'
+import { PROJECT_CONFIG_DEFAULT, ProjectConfig } from '../../contracts/memory/project-config.ts'
 import type { ProjectStore } from '../../ports/project-store.ts'
 
 export interface Settings {
   config: ProjectConfig
-  /** What of it means nothing. */
+  /** Mistakes in the file, each as a sentence. */
   warnings: readonly string[]
 }
 
-/** As the project's store hands it over. */
+/** Content of the file as the project store returns it. */
 export type ConfigText = Awaited<ReturnType<ProjectStore['configText']>>
 
 export const SETTINGS_DEFAULT: Settings = { config: PROJECT_CONFIG_DEFAULT, warnings: [] }
 
 /**
- * Somebody else's mistake in a file that git brings along must not keep an agent from its memory: what is wrong is
- * told, and counts as if it were not there. Keys that a newer version knows are passed over, unless they look like a
- * slip of the pen.
+ * Reads the settings. A mistake in a file that comes with a git repository must not block an agent: invalid values are
+ * reported as warnings and treated as absent. Unknown keys are ignored, because a newer version may know them, unless
+ * they look like a misspelling.
  */
 export function readSettings(text: ConfigText): Settings {
   if (text === null) return SETTINGS_DEFAULT
   if (typeof text !== 'string')
     return { ...SETTINGS_DEFAULT, warnings: [`config.yml is not read: ${text.reason}`] }
-  let said: unknown
+  let content: unknown
   try {
-    said = parse(text, { logLevel: 'error' }) ?? {}
+    content = parse(text, { logLevel: 'error' }) ?? {}
   } catch (error) {
-    return { ...SETTINGS_DEFAULT, warnings: [`config.yml is no YAML: ${(error as Error).message}`] }
+    return { ...SETTINGS_DEFAULT, warnings: [`config.yml is not valid YAML: ${(error as Error).message}`] }
   }
-  const warnings = misspelt(ProjectConfig, said)
+  const warnings = misspelledKeys(ProjectConfig, content)
   for (let tries = 0; tries < MISTAKES_MAX; tries += 1) {
-    const read = ProjectConfig.safeParse(said)
-    if (read.success) return { config: read.data, warnings }
-    warnings.push(`config.yml: ${describeParams(ProjectConfig, said, read.error, 'its content')}`)
-    said = read.error.issues.reduce((kept, issue) => without(kept, issue.path), said)
+    const parsed = ProjectConfig.safeParse(content)
+    if (parsed.success) return { config: parsed.data, warnings }
+    warnings.push(`config.yml: ${describeParams(ProjectConfig, content, parsed.error, 'its content')}`)
+    content = parsed.error.issues.reduce((rest, issue) => removePath(rest, issue.path), content)
   }
   return { ...SETTINGS_DEFAULT, warnings }
 }
 
-/** Keys that nobody knows, each with the one that was probably meant. */
-function misspelt(schema: unknown, said: unknown, above = ''): string[] {
-  if (schema instanceof z.ZodPrefault) return misspelt(schema.unwrap(), said, above)
-  const mapping = Mapping.safeParse(said)
+/** Describes unknown keys that resemble a known one. */
+function misspelledKeys(schema: unknown, content: unknown, prefix = ''): string[] {
+  if (schema instanceof z.ZodPrefault) return misspelledKeys(schema.unwrap(), content, prefix)
+  const mapping = Mapping.safeParse(content)
   if (!(schema instanceof z.ZodObject) || !mapping.success) return []
   const known = Object.keys(schema.shape)
   return Object.entries(mapping.data).flatMap(([key, value]) => {
-    if (known.includes(key)) return misspelt(schema.shape[key], value, `${above}${key}.`)
-    const meant = nearest(key, known)
-    return meant === null ? [] : [`config.yml: ${above}${key}: unknown (did you mean ${meant}?)`]
+    if (known.includes(key)) return misspelledKeys(schema.shape[key], value, `${prefix}${key}.`)
+    const suggestion = nearest(key, known)
+    return suggestion === null ? [] : [`config.yml: ${prefix}${key}: unknown (did you mean ${suggestion}?)`]
   })
 }
 
-/** A mistake may stand in front of another. */
+/** Maximum number of parses; a mistake may hide others. */
 const MISTAKES_MAX = 3
 const Mapping = z.record(z.string(), z.unknown())
 
-/** Without what stands there. */
-function without(value: unknown, [key, ...rest]: readonly PropertyKey[]): unknown {
+/** Returns a copy without the value at the path. */
+function removePath(value: unknown, [key, ...rest]: readonly PropertyKey[]): unknown {
   const mapping = Mapping.safeParse(value)
   if (key === undefined || !mapping.success) return {}
   const { [String(key)]: inner, ...others } = mapping.data
-  return rest.length === 0 ? others : { ...others, [String(key)]: without(inner, rest) }
+  return rest.length === 0 ? others : { ...others, [String(key)]: removePath(inner, rest) }
 }

@@ -1,22 +1,23 @@
-/** What a record becomes by a change. Pure: the store, the clock and the caller are somebody else's. */
+/** Computes new and changed records. Pure: without store and clock. */
 import { isDeepStrictEqual } from 'node:util'
 import * as z from 'zod'
-import { describeParams } from '../../contracts/describe.ts'
-import { TurnbellError } from '../../contracts/errors.ts'
+import { describeParams } from '../../contracts/validation/describe-issues.ts'
+import { TurnbellError } from '../../contracts/errors/errors.ts'
 import type { Json } from '../../contracts/ids.ts'
-import { LIMITS } from '../../contracts/limits.ts'
+import { LIMITS } from '../../contracts/limits/limits.ts'
 import {
   COMMON_FIELDS,
   RecordAgent,
   RecordScope,
   SCOPE_DEFAULT,
   type KeptRecord,
-} from '../../contracts/records.ts'
+} from '../../contracts/memory/records.ts'
 import { statusesBefore, type KnownKind } from './kinds.ts'
+import { defined } from '../lib/defined.ts'
 
 export type Fields = Record<string, Json>
 
-/** What a put, a move or a close asks for. */
+/** The requested change of a put, a move or a close. */
 export interface Wanted {
   fields: Fields
   scope?: string | undefined
@@ -24,8 +25,8 @@ export interface Wanted {
   status?: string | undefined
 }
 
-/** What a change is marked with. */
-export interface Mark {
+/** Time and generation of a change. */
+export interface ChangeMark {
   now: string
   generation: number
 }
@@ -37,12 +38,12 @@ const CommonInput = z.object({
   status: z.string().optional(),
 })
 
-/** Takes apart what a caller calls a record. Throws `params_invalid`. */
+/** Splits the input of a put into common and own fields. Throws `params_invalid`. */
 export function wantedBy(known: KnownKind, record: Fields): Wanted & { id?: string | undefined } {
   const { id, scope, agent_id, status, ...fields } = record
   const common = fitting(known, CommonInput, { id, scope, agent_id, status })
   if (common.status !== undefined && known.statuses.length === 0) {
-    throw invalid(known, `status: a ${known.kind.name} has none`)
+    throw invalid(known, `status: a ${known.kind.name} has no status`)
   }
   if (common.status !== undefined && !known.statuses.includes(common.status)) {
     throw invalid(known, `status: expected one of ${known.statuses.join(', ')}, found "${common.status}"`)
@@ -50,7 +51,7 @@ export function wantedBy(known: KnownKind, record: Fields): Wanted & { id?: stri
   return { ...common, fields }
 }
 
-/** A new record's own fields, with their defaults. Throws `params_invalid`. */
+/** Returns the own fields of a new record with their defaults. Throws `params_invalid`. */
 export function newFields(known: KnownKind, fields: Fields): Fields {
   return fitting(known, known.kind.fields, fields) as Fields
 }
@@ -58,7 +59,7 @@ export function newFields(known: KnownKind, fields: Fields): Fields {
 export function created(
   known: KnownKind,
   wanted: Wanted,
-  mark: Mark & { id: string; agent_id: string },
+  mark: ChangeMark & { id: string; agent_id: string },
 ): KeptRecord {
   const { kind } = known
   const fields = newFields(known, wanted.fields)
@@ -66,7 +67,7 @@ export function created(
   if (wanted.status !== undefined && wanted.status !== initial) {
     throw new TurnbellError('transition_forbidden', {
       detail: `A new ${kind.name} is ${initial}, not ${wanted.status}.`,
-      hint: `Put it without a status, then move it.`,
+      hint: 'Put the record without a status, then move it.',
     })
   }
   return bounded(known, {
@@ -83,11 +84,10 @@ export function created(
 }
 
 /**
- * The given fields replace those of the same name; null takes an optional one away. What stands in the
- * record and is no field of the kind stays: somebody put it there. Throws `params_invalid` and
- * `transition_forbidden`.
+ * Replaces fields; null removes an optional one. Fields that the kind does not declare stay, because a person added them.
+ * Throws `params_invalid` and `transition_forbidden`.
  */
-export function changed(known: KnownKind, record: KeptRecord, wanted: Wanted, mark: Mark): KeptRecord {
+export function changed(known: KnownKind, record: KeptRecord, wanted: Wanted, mark: ChangeMark): KeptRecord {
   const names = Object.keys(known.own.shape)
   const all = Object.entries(record as Fields)
   const before = all.filter(([name]) => names.includes(name))
@@ -95,21 +95,19 @@ export function changed(known: KnownKind, record: KeptRecord, wanted: Wanted, ma
   const merged = Object.fromEntries([...before, ...given].filter(keeps(known, wanted.fields)))
   const fields = fitting(known, known.own, merged) as Fields
   const status = wanted.status ?? record.status
-  if (status !== undefined && status !== record.status) requireMove(known, record, status, fields)
+  if (status !== undefined && status !== record.status) assertMoveAllowed(known, record, status, fields)
 
   const others = all.filter(([name]) => !names.includes(name))
   return bounded(known, {
     ...Object.fromEntries(others),
-    ...(status === undefined ? {} : { status }),
-    ...(wanted.scope === undefined ? {} : { scope: wanted.scope }),
-    ...(wanted.agent_id === undefined ? {} : { agent_id: wanted.agent_id }),
+    ...defined({ status, scope: wanted.scope, agent_id: wanted.agent_id }),
     updated_at: mark.now,
     generation: mark.generation,
     ...fields,
   })
 }
 
-/** Null takes a field away, unless it is one of the field's own values. */
+/** Null removes a field, unless null is a valid value of the field. */
 function keeps(known: KnownKind, given: Fields) {
   return ([name]: [string, Json]) => {
     if (given[name] !== null) return true
@@ -118,44 +116,46 @@ function keeps(known: KnownKind, given: Fields) {
   }
 }
 
-/** Throws unless the record may go to this status, and has what closing it needs. */
-function requireMove(known: KnownKind, record: KeptRecord, status: string, fields: Fields): void {
+/** Throws unless the status may follow the current one and the record has the fields required for closing. */
+function assertMoveAllowed(known: KnownKind, record: KeptRecord, status: string, fields: Fields): void {
   const { kind } = known
   const from = record.status ?? ''
   const allowed = kind.status?.moves[from] ?? []
   if (!allowed.includes(status)) {
-    const ways = allowed.length === 0 ? 'it stays so' : `it can go to ${allowed.join(', ')}`
+    const possible = allowed.length === 0 ? 'to no other status' : `only to ${allowed.join(', ')}`
     const before = kind.status === undefined ? [] : statusesBefore(kind.status, status)
     throw new TurnbellError('transition_forbidden', {
-      detail: `The ${kind.name} ${record.id} is ${from}: ${ways}, not to ${status}.`,
-      ...(before.length === 0 ? {} : { hint: `Only one that is ${before.join(' or ')} goes there.` }),
+      detail: `The ${kind.name} ${record.id} is ${from} and can move ${possible}, not to ${status}.`,
+      ...(before.length === 0
+        ? {}
+        : { hint: `A ${kind.name} can move to ${status} from ${before.join(' or ')}.` }),
     })
   }
   const closing = kind.status?.closing
   if (closing?.to !== status) return
-  const told = Object.entries(fields).filter(([name]) => name in (closing.fields ?? {}))
-  fitting(known, z.strictObject(closing.fields ?? {}), Object.fromEntries(told))
+  const given = Object.entries(fields).filter(([name]) => name in (closing.fields ?? {}))
+  fitting(known, z.strictObject(closing.fields ?? {}), Object.fromEntries(given))
 }
 
 /**
- * The one transition that ends it. Whoever closes a second time what is closed may have missed the first
- * answer; but one that says something else comes too late. Throws also for a kind that is never closed.
+ * Closes a record. Closing again with the same fields is idempotent. Throws `transition_forbidden` for other fields and
+ * for a kind without a closing status.
  */
-export function closed(known: KnownKind, record: KeptRecord, told: Fields, mark: Mark): KeptRecord {
+export function closed(known: KnownKind, record: KeptRecord, given: Fields, mark: ChangeMark): KeptRecord {
   const { kind } = known
   const closing = kind.status?.closing
   if (closing === undefined) {
     throw new TurnbellError('transition_forbidden', {
-      detail: `A ${kind.name} is never closed.`,
-      hint: 'Only kinds whose description names a closing status are.',
+      detail: `A ${kind.name} cannot be closed.`,
+      hint: 'Close only kinds whose description names a closing status.',
     })
   }
-  const fields = fitting(known, z.strictObject(closing.fields ?? {}), told) as Fields
+  const fields = fitting(known, z.strictObject(closing.fields ?? {}), given) as Fields
   if (record.status !== closing.to) return changed(known, record, { status: closing.to, fields }, mark)
   if (Object.entries(fields).every(([name, value]) => isDeepStrictEqual(record[name], value))) return record
   throw new TurnbellError('transition_forbidden', {
-    detail: `The ${kind.name} ${record.id} is ${closing.to} already, and says otherwise.`,
-    hint: 'Read it first. What it says can still be put.',
+    detail: `The ${kind.name} ${record.id} is already ${closing.to} with other fields.`,
+    hint: 'Read the record, then change its fields with put.',
   })
 }
 
@@ -172,12 +172,12 @@ export function invalid(known: KnownKind, what: string, cause?: unknown): Turnbe
   })
 }
 
-/** What a record keeps is what its JSON says: what is read tomorrow from the disk is what is told today. */
+/** Returns the record as its JSON represents it, so that the response equals what is read from the disk later. */
 function bounded(known: KnownKind, record: Fields): KeptRecord {
   const text = JSON.stringify(record)
   const bytes = Buffer.byteLength(text)
   if (bytes <= LIMITS.record_bytes_max) return JSON.parse(text) as KeptRecord
   throw new TurnbellError('record_too_large', {
-    detail: `This ${known.kind.name} would have ${bytes} bytes; ${LIMITS.record_bytes_max} are allowed.`,
+    detail: `The ${known.kind.name} has ${bytes} bytes; ${LIMITS.record_bytes_max} are allowed.`,
   })
 }

@@ -1,8 +1,8 @@
-/** All records that are meant, over as many pages as they take. */
-import type { KeptRecord } from '../../contracts/records.ts'
-import { LIMITS } from '../../contracts/limits.ts'
+/** Returns all records that match a query, page by page. */
+import type { KeptRecord } from '../../contracts/memory/records.ts'
+import { LIMITS } from '../../contracts/limits/limits.ts'
 import type { RecordQuery, Records } from './service.ts'
-import type { RecordCall } from './where.ts'
+import type { RecordCall } from './record-location.ts'
 
 export async function everyRecord(
   { query }: Pick<Records, 'query'>,
@@ -12,7 +12,8 @@ export async function everyRecord(
   const found: KeptRecord[] = []
   for (let after: string | null | undefined; after !== null;) {
     const page = await query(call, {
-      ...{ ...wanted, limit: LIMITS.records_page_max },
+      ...wanted,
+      limit: LIMITS.records_page_max,
       ...(after === undefined ? {} : { after }),
     })
     found.push(...page.records)

@@ -1,14 +1,14 @@
-/** Which kinds of records there are. A kind that contradicts itself or another refuses to start: it is ours. */
+/** The declared kinds of records. Throws for an inconsistent declaration, which is a bug in turnbell. */
 import type { z } from 'zod'
-import { TurnbellError } from '../../contracts/errors.ts'
-import { nearest } from '../../contracts/names.ts'
+import { TurnbellError } from '../../contracts/errors/errors.ts'
+import { nearest } from '../../contracts/text/names.ts'
 import {
   closingFields,
   ownFields,
   recordInput,
   statusesOf,
   storedRecord,
-} from '../../contracts/record-schemas.ts'
+} from '../../contracts/memory/record-schemas.ts'
 import {
   FILTER_WORDS,
   KeptRecord,
@@ -17,84 +17,88 @@ import {
   RecordStatus,
   type RecordKind,
   type StatusRules,
-} from '../../contracts/records.ts'
+} from '../../contracts/memory/records.ts'
 
-/** A kind with what follows from its declaration; see `record-schemas.ts`. */
+/** A kind with the schemas derived from its declaration; see `record-schemas.ts`. */
 export interface KnownKind {
   kind: RecordKind
-  /** All of them, the initial one first; none where the kind has no status. */
+  /** All statuses, the initial one first; empty for a kind without status. */
   statuses: readonly string[]
-  /** What a put takes as `record`. */
+  /** Schema of `record` in a put. */
   input: z.ZodObject
-  /** The kind's own fields, those of its closing included. */
+  /** Schema of the kind's own fields, including those of its closing. */
   own: z.ZodObject
-  /** What a file must hold to be such a record. */
+  /** Schema of a stored record. */
   stored: z.ZodObject
 }
 
 export interface Kinds {
-  /** In the order of their declarations. */
+  /** In the order of declaration. */
   list(): readonly KnownKind[]
-  /** Throws `kind_unknown`, naming what there is and what was probably meant. */
+  /** Throws `kind_unknown` with the known kinds and the nearest name. */
   get(name: string): KnownKind
 }
 
-/** Kept by the hub itself, in the same place. */
-const TAKEN: readonly string[] = ['persona', 'project', 'rejected', 'routine_report']
-/** A field of such a name could not be asked for: a query has another meaning for it. */
+/** Kinds that the hub stores itself in the same store. */
+const RESERVED_KINDS: readonly string[] = ['persona', 'project', 'rejected', 'routine_report']
+/** Parameters of a query; a field with one of these names could not be filtered. */
 const QUERY_WORDS = [...Object.keys(PAGE_FIELDS), ...Object.keys(FILTER_WORDS), 'filter']
-/** `text` is looked for in every text of a record, that field included. */
-const RESERVED = new Set([...Object.keys(KeptRecord.shape), ...QUERY_WORDS].filter((word) => word !== 'text'))
+/** `text` is allowed, because that filter searches every field, including this one. */
+const RESERVED_FIELDS = new Set(
+  [...Object.keys(KeptRecord.shape), ...QUERY_WORDS].filter((word) => word !== 'text'),
+)
 
 export function createKinds(kinds: readonly RecordKind[]): Kinds {
   const known = new Map<string, KnownKind>()
   for (const kind of kinds) {
     if (known.has(kind.name)) throw new Error(`two kinds of records are called ${kind.name}`)
-    known.set(kind.name, derived(kind))
+    known.set(kind.name, deriveKind(kind))
   }
   return {
     list: () => [...known.values()],
     get(name) {
       const found = known.get(name)
       if (found !== undefined) return found
-      const meant = nearest(name, known.keys())
+      const similar = nearest(name, known.keys())
       throw new TurnbellError('kind_unknown', {
-        detail: `There is no kind ${JSON.stringify(name)}. There are: ${[...known.keys()].join(', ')}.`,
-        ...(meant === null ? {} : { hint: `Did you mean ${meant}?` }),
+        detail: `There is no kind ${JSON.stringify(name)}. Known kinds: ${[...known.keys()].join(', ')}.`,
+        ...(similar === null ? {} : { hint: `Did you mean ${similar}?` }),
       })
     },
   }
 }
 
-function derived(kind: RecordKind): KnownKind {
+function deriveKind(kind: RecordKind): KnownKind {
   const { name, status } = kind
   const refuse = (why: string): never => {
-    throw new Error(`the kind ${name} cannot be: ${why}`)
+    throw new Error(`invalid kind ${name}: ${why}`)
   }
-  if (!KindName.safeParse(name).success || TAKEN.includes(name)) refuse('no kind may have this name')
+  if (!KindName.safeParse(name).success || RESERVED_KINDS.includes(name)) refuse('the name is not allowed')
   const names = [...Object.keys(kind.fields.shape), ...Object.keys(closingFields(kind))]
   for (const field of names) {
-    if (RESERVED.has(field)) refuse(`its field ${field} means something else in every record or query`)
-    if (field === 'project_id' && kind.keeper === 'project') refuse('project_id is told by where a record is')
+    if (RESERVED_FIELDS.has(field)) refuse(`the field name ${field} is reserved`)
+    if (field === 'project_id' && kind.keeper === 'project')
+      refuse('project_id is derived from the location of a record')
   }
-  if (new Set(names).size < names.length) refuse('a field of its closing is a field of its own as well')
+  if (new Set(names).size < names.length) refuse('a closing field has the name of another field')
   for (const field of kind.unique ?? []) {
-    if (!(field in kind.fields.shape)) refuse(`${field}, by which it should be unique, is no field of it`)
+    if (!(field in kind.fields.shape)) refuse(`unique field ${field} is not a field of the kind`)
   }
 
   const statuses = statusesOf(kind)
-  const wrong = statuses.find((one) => !RecordStatus.safeParse(one).success)
-  if (wrong !== undefined) refuse(`${wrong} is no name for a status`)
+  const wrong = statuses.find((name) => !RecordStatus.safeParse(name).success)
+  if (wrong !== undefined) refuse(`${wrong} is not a valid status`)
   if (status?.closing !== undefined && !statusesBefore(status, status.closing.to).length) {
-    refuse(`nothing leads to ${status.closing.to}, which should close it`)
+    refuse(`no status leads to the closing status ${status.closing.to}`)
   }
 
-  // Made when somebody first needs one: for all kinds together they take longer than the rest of a hub's start.
+  // Created on first use, because creating the schemas of all kinds takes longer than the rest of the hub's start.
   let input: z.ZodObject | undefined
   let own: z.ZodObject | undefined
   let stored: z.ZodObject | undefined
   return {
-    ...{ kind, statuses },
+    kind,
+    statuses,
     get input() {
       return (input ??= recordInput(kind))
     },
@@ -107,7 +111,7 @@ function derived(kind: RecordKind): KnownKind {
   }
 }
 
-/** From where a status can be reached in one move. */
+/** Returns the statuses from which a status can be reached in one move. */
 export function statusesBefore({ moves }: StatusRules, status: string): string[] {
   return Object.keys(moves).filter((from) => moves[from]?.includes(status))
 }

@@ -1,4 +1,4 @@
-/** The generic record store: any declared kind is put, found, moved, counted and closed by the same rules. */
+/** The generic record store: all declared kinds are put, found, moved, counted and closed by the same rules. */
 import { isDeepStrictEqual } from 'node:util'
 import {
   changed,
@@ -8,23 +8,35 @@ import {
   newFields,
   wantedBy,
   type Fields,
-  type Mark,
+  type ChangeMark,
   type Wanted,
 } from './change.ts'
 import { createKinds, type Kinds, type KnownKind } from './kinds.ts'
 import { matcher, page, type Filter, type Paging } from './query.ts'
-import { fittingRecord, heldRecords, storedRecords } from './stored.ts'
-import { createWhere, type Place, type RecordCall, type WhereNeeds } from './where.ts'
-import { TurnbellError } from '../../contracts/errors.ts'
-import { LIMITS } from '../../contracts/limits.ts'
-import { nearest } from '../../contracts/names.ts'
-import { PORTFOLIO, type KeptRecord, type RecordKind, type RecordPage } from '../../contracts/records.ts'
+import { codecOf } from './record-codec.ts'
+import {
+  createRecordLocator,
+  type RecordCall,
+  type RecordLocation,
+  type RecordLocator,
+  type RecordLocatorDeps,
+} from './record-location.ts'
+import { TurnbellError } from '../../contracts/errors/errors.ts'
+import { LIMITS } from '../../contracts/limits/limits.ts'
+import { nearest } from '../../contracts/text/names.ts'
+import {
+  PORTFOLIO,
+  type KeptRecord,
+  type RecordKind,
+  type RecordPage,
+} from '../../contracts/memory/records.ts'
 import { timestamp, type Clock } from '../../ports/clock.ts'
 import type { EventLog } from '../../ports/event-log.ts'
 import type { Log } from '../../ports/log.ts'
 import type { Ids } from '../../ports/random.ts'
-import { agentOf } from '../agent-of.ts'
-import { wellFormed } from '../well-formed.ts'
+import { callingAgent, agentLabel } from '../lib/calling-agent.ts'
+import { createTypedRecords } from '../lib/typed-records.ts'
+import { wellFormed } from '../lib/well-formed-json.ts'
 
 export interface RecordQuery extends Partial<Paging> {
   kind: string
@@ -32,46 +44,42 @@ export interface RecordQuery extends Partial<Paging> {
 }
 
 /**
- * Every call may throw `kind_unknown` and `project_unknown`; every change also `params_invalid`,
+ * Every method may throw `kind_unknown` and `project_unknown`; every change also `params_invalid`,
  * `kind_readonly`, `portfolio_readonly` and `store_unavailable`.
  */
 export interface Records {
   kinds: Kinds
   /**
-   * A new record; or, with an `id`, a change of that one, whose other fields stay. A kind that is unique by
-   * some fields changes the record that has the same in them and is not closed. Throws `record_unknown`,
-   * `record_too_large` and `transition_forbidden`.
+   * Creates a record, or with an `id` changes the given fields of that record. For a kind with unique fields, changes the
+   * open record with the same values instead. Throws `record_unknown`, `record_too_large` and `transition_forbidden`.
    */
   put(call: RecordCall, input: { kind: string; record: Fields }): Promise<KeptRecord>
   /** Throws `record_unknown`. */
   get(call: RecordCall, input: { kind: string; id: string }): Promise<KeptRecord>
-  /** In the portfolio every record says its `project_id`. */
+  /** In the portfolio every record contains its `project_id`. */
   query(call: RecordCall, input: RecordQuery): Promise<RecordPage>
-  /**
-   * The one transition that ends a record of its kind. Closing what is closed is harmless unless it says
-   * something else. Throws `record_unknown` and `transition_forbidden`.
-   */
+  /** Closes a record; idempotent for the same fields. Throws `record_unknown` and `transition_forbidden`. */
   close(
     call: RecordCall,
     input: { kind: string; id: string; fields?: Fields | undefined },
   ): Promise<KeptRecord>
-  /** Throws `record_unknown` and `transition_forbidden`, naming the statuses it can go to. */
+  /** Throws `record_unknown`, and `transition_forbidden` with the possible statuses. */
   move(call: RecordCall, input: { kind: string; id: string; to: string }): Promise<KeptRecord>
-  /** Adds a value to a list, unless it is in it. Throws `record_unknown` and `record_too_large`. */
+  /** Adds a value to a list unless it contains it. Throws `record_unknown` and `record_too_large`. */
   addTo(
     call: RecordCall,
     input: { kind: string; id: string; field: string; value: string },
   ): Promise<KeptRecord>
-  /** Throws `record_unknown` with the id that was probably meant, unless there is a record of this kind. */
+  /** Throws `record_unknown` with the nearest id if there is no such record. */
   requireOne(call: RecordCall, input: { kind: string; id: string; field: string }): Promise<void>
-  /** Adds to a number. No count is lost, whoever else counts. Throws `record_unknown`. */
+  /** Adds to a number atomically. Throws `record_unknown`. */
   increment(
     call: RecordCall,
     input: { kind: string; id: string; field: string; by?: number | undefined },
   ): Promise<KeptRecord>
 }
 
-export interface RecordNeeds extends WhereNeeds {
+export interface RecordDeps extends RecordLocatorDeps {
   kinds: readonly RecordKind[]
   events: Pick<EventLog, 'append'>
   clock: Clock
@@ -79,134 +87,26 @@ export interface RecordNeeds extends WhereNeeds {
   log: Log
 }
 
-export function createRecords(needs: RecordNeeds): Records {
-  const { events, clock, ids, log } = needs
-  const kinds = createKinds(needs.kinds)
-  const where = createWhere(needs)
-
-  const tell = (call: RecordCall, known: KnownKind, place: Place, record: KeptRecord, ended: boolean) => {
-    const { id, generation, status = null } = record
-    events.append({
-      type: ended ? 'record.closed' : 'record.put',
-      agent_id: call.caller.identity,
-      data: { kind: known.kind.name, id, generation, status, project_id: place.project_id },
-    })
-  }
-
-  /**
-   * One change of one record. Reads, decides and writes while nobody else writes this kind, so that what was
-   * decided on is still true, and no generation is given twice.
-   */
-  const change = async (
-    call: RecordCall,
-    known: KnownKind,
-    found: Place,
-    what: (records: KeptRecord[], mark: Mark) => { before: KeptRecord | null; after: KeptRecord },
-  ): Promise<KeptRecord> => {
-    const place = await where.known(found)
-    const { before, after } = await place.records.exclusive(known.kind.name, async (held) => {
-      const records = await heldRecords(known, held)
-      const generation = 1 + records.reduce((most, record) => Math.max(most, record.generation), 0)
-      const done = what(records, { now: timestamp(clock), generation })
-      if (done.after === done.before) return done
-      const after = wellFormed(done.after)
-      await held.put(after.id, after)
-      return { ...done, after }
-    })
-    if (after === before) return after
-    const end = known.kind.status?.closing?.to
-    tell(call, known, place, after, end !== undefined && after.status === end && before?.status !== end)
-    return after
-  }
-
-  const changeOne = async (
-    call: RecordCall,
-    kind: string,
-    id: string,
-    what: (record: KeptRecord, known: KnownKind, mark: Mark) => KeptRecord,
-  ): Promise<KeptRecord> => {
-    const known = forAll(kinds.get(kind))
-    const place = where.toWrite(call, known.kind)
-    // Before anything is locked or made: what is not there cannot be changed.
-    if ((await place.records.get(kind, id)) === null) throw unknown(known, id)
-    return change(call, known, place, (records, mark) => {
-      const before = records.find((record) => record.id === id)
-      if (before === undefined) throw unknown(known, id)
-      return { before, after: what(before, known, mark) }
-    })
-  }
-
-  const requireOne: Records['requireOne'] = async (call, { kind, id, field }) => {
-    const { records } = where.toWrite(call, kinds.get(kind).kind)
-    if ((await records.get(kind, id)) !== null) return
-    const ids = new Map((await records.list(kind)).map((row) => [row.id.toLowerCase(), row.id]))
-    const meant = ids.get(nearest(id.toLowerCase(), ids.keys()) ?? '')
-    throw new TurnbellError('record_unknown', {
-      detail: `${field}: there is no ${kind} ${id} here.`,
-      ...(meant === undefined ? {} : { hint: `Did you mean ${meant}?` }),
-    })
-  }
-
-  /** Fields such as `epic_id` hold the id of a record of that kind. A value that was there before is left alone. */
-  const requireLinks = async (call: RecordCall, fields: Fields, before: KeptRecord | null): Promise<void> => {
-    for (const [field, value] of Object.entries(fields)) {
-      const kind = /^([a-z_]+)_id$/.exec(field)?.[1]
-      if (kind === undefined || typeof value !== 'string' || before?.[field] === value) continue
-      if (kinds.list().some((known) => known.kind.name === kind))
-        await requireOne(call, { kind, id: value, field })
-    }
-  }
-
-  const putNew = async (call: RecordCall, known: KnownKind, wanted: Wanted): Promise<KeptRecord> => {
-    // Refused before a folder is made for it.
-    const fields = newFields(known, wanted.fields)
-    const place = where.toWrite(call, known.kind)
-    await requireLinks(call, wanted.fields, null)
-    return change(call, known, place, (records, mark) => {
-      const before = sameOne(known, records, fields)
-      if (before !== null) return { before, after: changed(known, before, wanted, mark) }
-      const agent_id = wanted.agent_id ?? agentOf(call)
-      return { before, after: created(known, wanted, { ...mark, id: ids.next(), agent_id }) }
-    })
-  }
-
+export function createRecords(deps: RecordDeps): Records {
+  const kinds = createKinds(deps.kinds)
+  const locator = createRecordLocator(deps)
+  const changes = createChanges({ ...deps, kinds, locator })
+  const { changeOne, requireOne } = changes
   return {
     kinds,
+    requireOne,
+    ...createReads({ kinds, locator, log: deps.log }),
 
     async put(call, { kind, record }) {
-      const known = forAll(kinds.get(kind))
-      const { id, ...wanted } = wantedBy(known, record)
-      if (id === undefined) return putNew(call, known, wanted)
-      const stored = await where.toWrite(call, known.kind).records.get(kind, id)
-      if (stored !== null) await requireLinks(call, wanted.fields, stored as KeptRecord)
+      const known = writable(kinds.get(kind))
+      const { id, ...given } = wantedBy(known, record)
+      const { agent_id } = given
+      const wanted =
+        agent_id === undefined ? given : { ...given, agent_id: agentLabel(call.caller, agent_id) }
+      if (id === undefined) return changes.putNew(call, known, wanted)
+      const stored = await locator.forWrite(call, known.kind).records.get(kind, id)
+      if (stored !== null) await changes.requireLinks(call, wanted.fields, stored as KeptRecord)
       return changeOne(call, kind, id, (before, _, mark) => changed(known, before, wanted, mark))
-    },
-
-    async get(call, { kind, id }) {
-      const known = kinds.get(kind)
-      for (const { records } of where.toRead(call, known.kind)) {
-        const body = await records.get(kind, id)
-        const record = body === null ? null : fittingRecord(known, { id, body })
-        if (record !== null) return record
-      }
-      throw unknown(known, id)
-    },
-
-    async query(
-      call,
-      { kind, filter = {}, sort = '-generation', limit = LIMITS.records_page_default, after },
-    ) {
-      const known = kinds.get(kind)
-      const matches = matcher(known, filter)
-      const places = where.toRead(call, known.kind)
-      const several = call.context.scope === PORTFOLIO && known.kind.keeper === 'project'
-      const found: KeptRecord[] = []
-      for (const { project_id, records } of places) {
-        for (const record of await storedRecords(known, records, log)) {
-          if (matches(record)) found.push(several ? ({ ...record, project_id } as KeptRecord) : record)
-        }
-      }
-      return page(found, { sort, limit, after })
     },
 
     close: (call, { kind, id, fields = {} }) =>
@@ -218,12 +118,10 @@ export function createRecords(needs: RecordNeeds): Records {
         return before.status === to ? before : changed(known, before, wanted, mark)
       }),
 
-    requireOne,
-
     addTo: (call, { kind, id, field, value }) =>
       changeOne(call, kind, id, (before, known, mark) => {
         const list = before[field] ?? []
-        if (!Array.isArray(list)) throw invalid(known, `${field}: expected a list to add to, found none`)
+        if (!Array.isArray(list)) throw invalid(known, `${field}: expected a list`)
         if (list.includes(value)) return before
         return changed(known, before, { fields: { [field]: [...list, value] } }, mark)
       }),
@@ -231,15 +129,166 @@ export function createRecords(needs: RecordNeeds): Records {
     increment: (call, { kind, id, field, by = 1 }) =>
       changeOne(call, kind, id, (before, known, mark) => {
         const count = before[field]
-        if (typeof count !== 'number')
-          throw invalid(known, `${field}: expected a number to add to, found none`)
+        if (typeof count !== 'number') throw invalid(known, `${field}: expected a number`)
         return changed(known, before, { fields: { [field]: count + by } }, mark)
       }),
   }
 }
 
-/** The open record that a unique kind would double. */
-function sameOne(known: KnownKind, records: readonly KeptRecord[], fields: Fields): KeptRecord | null {
+interface RecordParts {
+  kinds: Kinds
+  locator: RecordLocator
+  log: Log
+}
+
+function createReads({ kinds, locator, log }: RecordParts): Pick<Records, 'get' | 'query'> {
+  return {
+    async get(call, { kind, id }) {
+      const known = kinds.get(kind)
+      for (const { records } of locator.forRead(call, known.kind)) {
+        const record = await createTypedRecords(records, codecOf(known), log).get(id)
+        if (record !== null) return record
+      }
+      throw unknownRecord(known, id)
+    },
+
+    async query(
+      call,
+      { kind, filter = {}, sort = '-generation', limit = LIMITS.records_page_default, after },
+    ) {
+      const known = kinds.get(kind)
+      const matches = matcher(known, filter)
+      const locations = locator.forRead(call, known.kind)
+      const several = call.context.scope === PORTFOLIO && known.kind.keeper === 'project'
+      const found: KeptRecord[] = []
+      for (const { project_id, records } of locations) {
+        for (const record of await createTypedRecords(records, codecOf(known), log).list()) {
+          if (matches(record)) found.push(several ? ({ ...record, project_id } as KeptRecord) : record)
+        }
+      }
+      return page(found, { sort, limit, after })
+    },
+  }
+}
+
+/** A change of one record, or a new one. */
+interface RecordChange {
+  /** Null for a new record. */
+  before: KeptRecord | null
+  /** The same object as `before` if nothing changes. */
+  after: KeptRecord
+}
+
+function createChanges({
+  kinds,
+  locator,
+  events,
+  clock,
+  ids,
+  log,
+}: RecordParts & Pick<RecordDeps, 'events' | 'clock' | 'ids'>) {
+  /** Reads, decides and writes exclusively, so that the decision is still valid and no generation is used twice. */
+  const change = async (
+    call: RecordCall,
+    known: KnownKind,
+    found: RecordLocation,
+    decide: (records: readonly KeptRecord[], mark: ChangeMark) => RecordChange,
+  ): Promise<KeptRecord> => {
+    const location = await locator.register(found)
+    const typed = createTypedRecords(location.records, codecOf(known), log)
+    const done = await typed.exclusive(async (held) => {
+      const records = await held.list()
+      await held.quarantineInvalid()
+      const generation = 1 + records.reduce((most, record) => Math.max(most, record.generation), 0)
+      const { before, after } = decide(records, { now: timestamp(clock), generation })
+      if (after === before) return { before, after }
+      const stored = wellFormed(after)
+      await held.put(stored)
+      return { before, after: stored }
+    })
+    if (done.after !== done.before) announce(events, call, known, location, done)
+    return done.after
+  }
+
+  const changeOne = async (
+    call: RecordCall,
+    kind: string,
+    id: string,
+    update: (record: KeptRecord, known: KnownKind, mark: ChangeMark) => KeptRecord,
+  ): Promise<KeptRecord> => {
+    const known = writable(kinds.get(kind))
+    const location = locator.forWrite(call, known.kind)
+    // Checked before a lock is taken or a folder is created.
+    if ((await location.records.get(kind, id)) === null) throw unknownRecord(known, id)
+    return change(call, known, location, (records, mark) => {
+      const before = records.find((record) => record.id === id)
+      if (before === undefined) throw unknownRecord(known, id)
+      return { before, after: update(before, known, mark) }
+    })
+  }
+
+  const { requireOne, requireLinks } = createLinkChecks({ kinds, locator })
+
+  const putNew = async (call: RecordCall, known: KnownKind, wanted: Wanted): Promise<KeptRecord> => {
+    // Validated before a folder is created.
+    const fields = newFields(known, wanted.fields)
+    const location = locator.forWrite(call, known.kind)
+    await requireLinks(call, wanted.fields, null)
+    return change(call, known, location, (records, mark) => {
+      const before = openDuplicate(known, records, fields)
+      if (before !== null) return { before, after: changed(known, before, wanted, mark) }
+      const agent_id = wanted.agent_id ?? callingAgent(call)
+      return { before, after: created(known, wanted, { ...mark, id: ids.next(), agent_id }) }
+    })
+  }
+
+  return { changeOne, putNew, requireOne, requireLinks }
+}
+
+function announce(
+  events: RecordDeps['events'],
+  call: RecordCall,
+  { kind }: KnownKind,
+  { project_id }: RecordLocation,
+  { before, after }: RecordChange,
+): void {
+  const { id, generation, status = null } = after
+  const end = kind.status?.closing?.to
+  const is_closed = end !== undefined && after.status === end && before?.status !== end
+  events.append({
+    type: is_closed ? 'record.closed' : 'record.put',
+    agent_id: call.caller.identity,
+    data: { kind: kind.name, id, generation, status, project_id },
+  })
+}
+
+function createLinkChecks({ kinds, locator }: Pick<RecordParts, 'kinds' | 'locator'>) {
+  const requireOne: Records['requireOne'] = async (call, { kind, id, field }) => {
+    const { records } = locator.forWrite(call, kinds.get(kind).kind)
+    if ((await records.get(kind, id)) !== null) return
+    const by_lower_case = new Map((await records.list(kind)).map((row) => [row.id.toLowerCase(), row.id]))
+    const similar = by_lower_case.get(nearest(id.toLowerCase(), by_lower_case.keys()) ?? '')
+    throw new TurnbellError('record_unknown', {
+      detail: `${field}: there is no ${kind} ${id} here.`,
+      ...(similar === undefined ? {} : { hint: `Did you mean ${similar}?` }),
+    })
+  }
+
+  /** Checks fields such as `epic_id`, which hold the id of a record of that kind. Unchanged values are not checked. */
+  const requireLinks = async (call: RecordCall, fields: Fields, before: KeptRecord | null): Promise<void> => {
+    for (const [field, value] of Object.entries(fields)) {
+      const kind = /^([a-z_]+)_id$/.exec(field)?.[1]
+      if (kind === undefined || typeof value !== 'string' || before?.[field] === value) continue
+      if (kinds.list().some((known) => known.kind.name === kind))
+        await requireOne(call, { kind, id: value, field })
+    }
+  }
+
+  return { requireOne, requireLinks }
+}
+
+/** Returns the open record with the same unique fields. */
+function openDuplicate(known: KnownKind, records: readonly KeptRecord[], fields: Fields): KeptRecord | null {
   const { unique, status } = known.kind
   if (unique === undefined) return null
   const same = (record: KeptRecord) =>
@@ -248,16 +297,16 @@ function sameOne(known: KnownKind, records: readonly KeptRecord[], fields: Field
   return records.find(same) ?? null
 }
 
-/** Throws `kind_readonly`. */
-function forAll(known: KnownKind): KnownKind {
+/** Throws `kind_readonly` for a kind that only one facade changes. */
+function writable(known: KnownKind): KnownKind {
   const { name, changed_by } = known.kind
   if (changed_by === undefined) return known
   throw new TurnbellError('kind_readonly', {
-    detail: `A ${name} is made and changed by the actions of ${changed_by}, and only found by those of others.`,
-    hint: `tool_describe ${changed_by} tells which they are.`,
+    detail: `Records of the kind ${name} are created and changed only by the actions of ${changed_by}.`,
+    hint: `List them with tool_describe ${changed_by}.`,
   })
 }
 
-function unknown({ kind }: KnownKind, id: string): TurnbellError {
+function unknownRecord({ kind }: KnownKind, id: string): TurnbellError {
   return new TurnbellError('record_unknown', { detail: `There is no ${kind.name} ${id} here.` })
 }

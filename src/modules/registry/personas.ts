@@ -1,164 +1,61 @@
-/** Personas and projects: what should exist. Durable, and independent of what happens to run. */
-import type { Projects } from './projects.ts'
-import type { Registrations } from './registrations.ts'
-import { TurnbellError } from '../../contracts/errors.ts'
+/** Registered personas. Durable, and independent of running agents and daemons. */
+import { TurnbellError } from '../../contracts/errors/errors.ts'
 import { RESERVED_IDENTITIES, type Identity, type SurfaceKind } from '../../contracts/ids.ts'
-import { LIMITS } from '../../contracts/limits.ts'
+import { LIMITS } from '../../contracts/limits/limits.ts'
 import { Persona, type PersonaOverview, type PersonaState, type Project } from '../../contracts/registry.ts'
 import { timestamp, type Clock } from '../../ports/clock.ts'
 import type { Log } from '../../ports/log.ts'
-import type { RecordBody, RecordStore } from '../../ports/record-store.ts'
-import { Unsure } from '../unsure.ts'
+import type { RecordStore } from '../../ports/record-store.ts'
+import { createKeyedQueue } from '../../ports/serial-queue.ts'
+import { createTypedRecords, schemaCodec, type TypedRecords } from '../lib/typed-records.ts'
+import { UncertainWrites } from '../lib/uncertain-writes.ts'
+import type { Projects } from './projects.ts'
+import type { Registrations } from './registrations.ts'
 
 export interface PersonaRegistry {
   /**
-   * Makes it, or brings a wrapped or removed one back; repeating it changes nothing. One that works where a home of
-   * turnbell is belongs to no project.
+   * Creates a persona, or reactivates a wrapped or removed one; idempotent. A persona that works in a directory with a
+   * turnbell home belongs to no project.
    */
   add(input: { identity: Identity; surface: SurfaceKind; project?: string | undefined }): Promise<Persona>
-  /** What a joining client may cause: makes an unknown persona, never revives one. Throws `persona_wrapped`. */
+  /** Creates an unknown persona when a client joins, but reactivates none. Throws `persona_wrapped`. */
   ensure(identity: Identity, surface: SurfaceKind): Promise<Persona>
   get(identity: Identity): Persona | null
   list(): PersonaOverview[]
-  /** All that there ever were, the removed ones as well. */
-  everybody(): Iterable<Identity>
-  /** Takes no more signals; its daemon is told to stop; what waits is kept. */
+  /** All personas that ever existed, including removed ones. */
+  identities(): Iterable<Identity>
+  /** Stops new signals and the persona's daemon; pending signals stay. */
   wrap(identity: Identity): Promise<Persona>
-  /** As wrap, and it disappears from lists. */
+  /** As `wrap`, and hides the persona from lists. */
   remove(identity: Identity): Promise<Persona>
   projects(): Project[]
-  /** Removes every persona that belongs to it. Unknown projects have none. */
+  /** Removes a project and every persona that belongs to it. */
   removeProject(project: string): Promise<{ removed: Identity[] }>
 }
 
-export interface PersonaNeeds {
+export interface PersonaDeps {
   records: RecordStore
   projects: Projects
   registrations: Pick<Registrations, 'rows' | 'end'>
   pendingCount(identity: Identity): number
-  /** Signals to the persona that expired and are still kept. */
+  /** Expired signals to the persona that are still stored. */
   expiredCount(identity: Identity): number
-  /** Told after the record is durable. */
+  /** Called after the record is durable. */
   changed(persona: Persona): void
   clock: Clock
   log: Log
 }
 
-const KIND = 'persona'
-
-/** Reads what is recorded. Records that do not fit are left out and reported, never fatal. */
-export async function openPersonaRegistry(needs: PersonaNeeds): Promise<PersonaRegistry> {
-  const { records, projects, registrations, clock } = needs
-  const personas = new Map<Identity, Persona>()
-  /** All but the removed ones. */
-  let present = 0
-  const put = (persona: Persona) => {
-    const before = personas.get(persona.identity)
-    if (before !== undefined && before.state !== 'removed') present -= 1
-    if (persona.state !== 'removed') present += 1
-    personas.set(persona.identity, persona)
-  }
-  for (const { id, body } of await records.list(KIND)) {
-    const parsed = Persona.safeParse(body)
-    if (parsed.success) put(parsed.data)
-    else needs.log.warn({ kind: KIND, id }, 'a record does not fit its schema and is left out')
-  }
-
-  // One change of a persona at a time: what is decided on must still be true when it is recorded.
-  const turns = new Map<Identity, Promise<unknown>>()
-  const inTurn = <T>(identity: Identity, change: () => Promise<T>): Promise<T> => {
-    const before = turns.get(identity) ?? Promise.resolve()
-    const mine = before.then(change, change)
-    const settled = mine.catch(() => undefined)
-    turns.set(identity, settled)
-    void settled.then(() => {
-      if (turns.get(identity) === settled) turns.delete(identity)
-    })
-    return mine
-  }
-
-  const unsure = new Unsure<Persona>()
-
-  const keep = async (persona: Persona): Promise<Persona> => {
-    const { identity } = persona
-    await unsure.settle(identity, persona, () => records.put(KIND, identity, persona as RecordBody))
-    put(persona)
-    needs.changed(persona)
-    return persona
-  }
-
-  const checkRoom = (identity: Identity) => {
-    // One that stands and is unsure counts twice, which is only ever a few.
-    const others = unsure.size - Number(unsure.has(identity))
-    if (present + others < LIMITS.personas_max) return
-    throw new TurnbellError('limit_reached', {
-      detail: `This hub has ${LIMITS.personas_max} personas, which is the most it takes.`,
-      hint: 'Remove one with `turnbell persona remove NAME`.',
-    })
-  }
-
-  const make = (
-    identity: Identity,
-    surface: SurfaceKind,
-    project_id: string | undefined,
-  ): Promise<Persona> => {
-    checkRoom(identity)
-    const now = timestamp(clock)
-    return keep({
-      identity,
-      surface,
-      state: 'active',
-      ...(project_id === undefined ? {} : { project_id }),
-      created_at: now,
-      updated_at: now,
-    })
-  }
-
-  const add: PersonaRegistry['add'] = ({ identity, surface, project }) =>
-    inTurn(identity, async () => {
-      refuseReserved(identity)
-      const named = project === undefined || projects.holdsHome(project) ? null : await projects.at(project)
-      const known = personas.get(identity)
-      if (known === undefined) return make(identity, surface, named?.project_id)
-      if (known.state === 'removed') checkRoom(identity)
-      const { project_id: before, ...rest } = known
-      const project_id = project === undefined ? before : named?.project_id
-      const wanted: Persona = { ...rest, surface, state: 'active', ...(project_id ? { project_id } : {}) }
-      const same =
-        !unsure.has(identity) &&
-        known.state === 'active' &&
-        known.surface === surface &&
-        known.project_id === wanted.project_id
-      return same ? known : keep({ ...wanted, updated_at: timestamp(clock) })
-    })
-
-  const ensure: PersonaRegistry['ensure'] = (identity, surface) => {
-    const known = personas.get(identity)
-    // Nothing to wait for, so that what follows keeps its order.
-    if (known?.state === 'active') return Promise.resolve(known)
-    return inTurn(identity, async () => {
-      refuseReserved(identity)
-      const persona = personas.get(identity)
-      if (persona === undefined) return make(identity, surface, undefined)
-      if (persona.state === 'active') return persona
-      throw new TurnbellError('persona_wrapped', { detail: `${identity} is ${persona.state}.` })
-    })
-  }
-
-  const end = (identity: Identity, state: Exclude<PersonaState, 'active'>) =>
-    inTurn(identity, async () => {
-      const persona = personas.get(identity) ?? unsure.get(identity)
-      if (persona === undefined) {
-        throw new TurnbellError('target_unknown', { detail: `No persona is called ${identity}.` })
-      }
-      // A removed persona is wrapped already, and stays out of the lists.
-      const wanted = persona.state === 'removed' ? 'removed' : state
-      const stands = persona.state === wanted && !unsure.has(identity)
-      const ended = stands ? persona : await keep({ ...persona, state: wanted, updated_at: timestamp(clock) })
-      registrations.end(identity, state === 'removed' ? 'remove' : 'wrap')
-      return ended
-    })
-
+/** Reads the stored personas. Invalid records are quarantined and logged. */
+export async function openPersonaRegistry(deps: PersonaDeps): Promise<PersonaRegistry> {
+  const { projects, registrations } = deps
+  const stored = createTypedRecords(
+    deps.records,
+    schemaCodec('persona', Persona, (persona) => persona.identity),
+    deps.log,
+  )
+  const personas = new Map((await stored.list()).map((persona) => [persona.identity, persona]))
+  const { add, ensure, end } = createLifecycle(personas, createPersonaWrites(personas, stored, deps), deps)
   return {
     add,
     ensure,
@@ -169,11 +66,11 @@ export async function openPersonaRegistry(needs: PersonaNeeds): Promise<PersonaR
         .sort((a, b) => (a.identity < b.identity ? -1 : 1))
         .map((persona) => ({
           ...persona,
-          pending_count: needs.pendingCount(persona.identity),
-          expired_count: needs.expiredCount(persona.identity),
+          pending_count: deps.pendingCount(persona.identity),
+          expired_count: deps.expiredCount(persona.identity),
           registrations: registrations.rows(persona.identity),
         })),
-    everybody: () => personas.keys(),
+    identities: () => personas.keys(),
     wrap: (identity) => end(identity, 'wrapped'),
     remove: (identity) => end(identity, 'removed'),
     projects: () => projects.list(),
@@ -183,17 +80,139 @@ export async function openPersonaRegistry(needs: PersonaNeeds): Promise<PersonaR
         project !== null && project_id === project.project_id && state !== 'removed'
       const members = [...personas.values()].filter(isMember)
       const removed = await Promise.all(members.map(({ identity }) => end(identity, 'removed')))
-      // Its alias may be another's by now.
+      // By id, because its alias may belong to another project since.
       await projects.remove(project?.project_id ?? given)
       return { removed: removed.map((persona) => persona.identity) }
     },
   }
 }
 
+type PersonaMap = Map<Identity, Persona>
+
+interface PersonaWrites {
+  uncertain: UncertainWrites<Persona>
+  store: (persona: Persona) => Promise<Persona>
+  /** Throws `limit_reached`. */
+  create: (identity: Identity, surface: SurfaceKind, project_id: string | undefined) => Promise<Persona>
+  /** Throws `limit_reached`. */
+  assertRoom: (identity: Identity) => void
+}
+
+function createPersonaWrites(
+  personas: PersonaMap,
+  stored: TypedRecords<Persona>,
+  { changed, clock }: Pick<PersonaDeps, 'changed' | 'clock'>,
+): PersonaWrites {
+  const uncertain = new UncertainWrites<Persona>()
+  /** Number of personas that are not removed. */
+  let present = [...personas.values()].filter(isPresent).length
+
+  async function store(persona: Persona): Promise<Persona> {
+    const { identity } = persona
+    await uncertain.settle(identity, persona, () => stored.put(persona))
+    const before = personas.get(identity)
+    present += Number(isPresent(persona)) - Number(before !== undefined && isPresent(before))
+    personas.set(identity, persona)
+    changed(persona)
+    return persona
+  }
+
+  function assertRoom(identity: Identity): void {
+    // A present persona with an uncertain write counts twice; there are only a few.
+    const others = uncertain.size - Number(uncertain.has(identity))
+    if (present + others < LIMITS.personas_max) return
+    throw new TurnbellError('limit_reached', {
+      detail: `This hub has ${LIMITS.personas_max} personas, the maximum.`,
+      hint: 'Remove one with `turnbell persona remove NAME`.',
+    })
+  }
+
+  return {
+    uncertain,
+    store,
+    assertRoom,
+    async create(identity, surface, project_id) {
+      assertRoom(identity)
+      const now = timestamp(clock)
+      return store({
+        identity,
+        surface,
+        state: 'active',
+        ...(project_id === undefined ? {} : { project_id }),
+        created_at: now,
+        updated_at: now,
+      })
+    },
+  }
+}
+
+const isPresent = ({ state }: Persona) => state !== 'removed'
+
+interface Lifecycle extends Pick<PersonaRegistry, 'add' | 'ensure'> {
+  end: (identity: Identity, state: Exclude<PersonaState, 'active'>) => Promise<Persona>
+}
+
+function createLifecycle(
+  personas: PersonaMap,
+  { uncertain, store, create, assertRoom }: PersonaWrites,
+  { projects, registrations, clock }: Pick<PersonaDeps, 'projects' | 'registrations' | 'clock'>,
+): Lifecycle {
+  const enqueue = createKeyedQueue()
+  return {
+    add: ({ identity, surface, project }) =>
+      enqueue(identity, async () => {
+        refuseReserved(identity)
+        const home = project !== undefined && projects.holdsHome(project)
+        const found = project === undefined || home ? null : await projects.at(project)
+        const known = personas.get(identity)
+        if (known === undefined) return create(identity, surface, found?.project_id)
+        if (known.state === 'removed') assertRoom(identity)
+        const { project_id: before, ...rest } = known
+        const project_id = project === undefined ? before : found?.project_id
+        const wanted: Persona = { ...rest, surface, state: 'active', ...(project_id ? { project_id } : {}) }
+        const same =
+          !uncertain.has(identity) &&
+          known.state === 'active' &&
+          known.surface === surface &&
+          known.project_id === wanted.project_id
+        return same ? known : store({ ...wanted, updated_at: timestamp(clock) })
+      }),
+
+    ensure(identity, surface) {
+      const known = personas.get(identity)
+      // Not queued, so that calls for an active persona stay in order.
+      if (known?.state === 'active') return Promise.resolve(known)
+      return enqueue(identity, async () => {
+        refuseReserved(identity)
+        const persona = personas.get(identity)
+        if (persona === undefined) return create(identity, surface, undefined)
+        if (persona.state === 'active') return persona
+        throw new TurnbellError('persona_wrapped', { detail: `${identity} is ${persona.state}.` })
+      })
+    },
+
+    end: (identity, state) =>
+      enqueue(identity, async () => {
+        const persona = personas.get(identity) ?? uncertain.get(identity)
+        if (persona === undefined) {
+          throw new TurnbellError('target_unknown', { detail: `There is no persona ${identity}.` })
+        }
+        // A removed persona is wrapped already, and stays hidden.
+        const wanted = persona.state === 'removed' ? 'removed' : state
+        const unchanged = persona.state === wanted && !uncertain.has(identity)
+        const ended = unchanged
+          ? persona
+          : await store({ ...persona, state: wanted, updated_at: timestamp(clock) })
+        registrations.end(identity, state === 'removed' ? 'remove' : 'wrap')
+        return ended
+      }),
+  }
+}
+
 function refuseReserved(identity: Identity): void {
   if (!(RESERVED_IDENTITIES as readonly string[]).includes(identity)) return
   throw new TurnbellError('params_invalid', {
-    detail: `${identity} is the name of a sender that is no persona.`,
+    detail: `${identity} is a reserved name.`,
     hint: 'Choose another name.',
   })
 }

@@ -1,293 +1,257 @@
 /**
- * Projects: a root path and the id that stands for it, with the other names it is known by.
+ * Projects: each has an id, a root directory and optional aliases.
  *
- * One directory is one project, whatever links lead to it: a new one is kept with the path that all links end in, and a
- * path is compared by where it leads. Roots that were kept as links stay as they are.
+ * One directory is one project, whatever links lead to it: a new project is stored with the real path of its root. Roots
+ * that were stored as links stay links.
  *
- * A directory that holds a home of turnbell is none. One that a former hub made of it is told, so that it can be
- * removed, and no call reaches it.
+ * A directory with a turnbell home is not a project. One that an earlier version stored is listed, so that it can be
+ * removed, but no call reaches it.
  */
 import path from 'node:path'
+import { TurnbellError } from '../../contracts/errors/errors.ts'
+import { LIMITS } from '../../contracts/limits/limits.ts'
 import { Project } from '../../contracts/registry.ts'
-import { TurnbellError } from '../../contracts/errors.ts'
-import { LIMITS } from '../../contracts/limits.ts'
 import { timestamp, type Clock } from '../../ports/clock.ts'
 import type { Log } from '../../ports/log.ts'
-import { homeRefused, memoryAround, repositoryAround, type Places } from '../../ports/places.ts'
+import {
+  homeIsNoProject,
+  nearestMemory,
+  nearestRepository,
+  type PathInspector,
+} from '../../ports/path-inspector.ts'
 import type { Ids } from '../../ports/random.ts'
-import type { HeldRecords, RecordBody, RecordStore } from '../../ports/record-store.ts'
-import { Unsure } from '../unsure.ts'
+import type { RecordStore } from '../../ports/record-store.ts'
+import {
+  createTypedRecords,
+  schemaCodec,
+  type HeldTypedRecords,
+  type TypedRecords,
+} from '../lib/typed-records.ts'
+import { UncertainWrites } from '../lib/uncertain-writes.ts'
+import {
+  absoluteRoot,
+  createProjectTable,
+  deleteProject,
+  findProject,
+  hasName,
+  isBelow,
+  listDirectories,
+  listProjects,
+  normalized,
+  realRoot,
+  resolveProject,
+  setProject,
+  storedRoot,
+  type ProjectTable,
+  type ResolvedProject,
+} from './project-table.ts'
 
-const KIND = 'project'
-
-export interface Projects {
+export interface Projects extends ProjectPaths, ProjectChanges {
   list(): Project[]
-  /** As `list`, each directory once: two that were made of one directory, by a link, are both kept. */
+  /** As `list`, but with one project for each directory: two roots may lead to one directory by a link. */
   directories(): Project[]
-  /** By id, by alias, or by root path. */
+  /** Finds a project by id, alias or root path. */
   find(project: string): Project | null
-  /** As `find`; of a path, the innermost project around it, unless a memory that nobody made known is nearer. */
+  /**
+   * As `find`; a path inside a project finds the innermost one, unless a nearer memory belongs to no known
+   * project.
+   */
   around(project: string): Project | null
-  /** As `around`; where it finds none, the project that the path lies in all the same. */
-  meant(project: string): Meant
+  /** As `around`, together with the project that the path is inside in any case. */
+  resolve(project: string): ResolvedProject
   /** As `around`; throws `project_unknown`. */
   get(project: string): Project
+}
+
+/** Paths around and inside projects. */
+export interface ProjectPaths {
   /**
-   * The project that a directory would become which `around` finds none for: the nearest directory upwards that has a
-   * memory, else the root of git's work tree, else the directory itself. Null where that holds a home.
+   * Returns the root of the project that a directory outside all known projects would become: the nearest directory
+   * upwards with a memory, otherwise the root of the git work tree, otherwise the directory itself. Null for a home.
    */
   rootFor(directory: string): string | null
   holdsHome(directory: string): boolean
-  /**
-   * The same place in the main work tree, for one that lies in a linked work tree of git: both have one memory. Any
-   * other path as it is given.
-   */
+  /** Returns the same path in the main work tree, because linked work trees share its memory. */
   inMainWorkTree(place: string): string
-  /** The linked work trees of a project, as paths below its root. */
+  /** Returns the linked work trees of a project, as paths relative to its root. */
   workTreesInside(root: string): string[]
-  /** Whether a directory that is written as one of the project is none, because of a link. */
-  leadsOut(project: Project, directory: string): boolean
-  /** The one with this root, made where there is none. Two calls at once make one. Throws `project_unknown`: a home. */
+  /**
+   * Returns the real path of a directory; null if it is outside the project. The project is where its root led when
+   * the hub first used it, so a root that became a link later is outside.
+   */
+  realIn(project: Project | null, directory: string): string | null
+  /** Returns whether the root still has the same real path as when the hub first used it. */
+  isInPlace(project: Project): boolean
+}
+
+export interface ProjectChanges {
+  /** Returns the project with this root, and creates it if necessary. Throws `project_unknown` for a home. */
   at(root: string): Promise<Project>
-  /** As `at`, and says what it is called. Throws `alias_taken` and `limit_reached`. */
+  /** As `at`, and sets its name and aliases. Throws `alias_taken` and `limit_reached`. */
   add(input: {
     path: string
     name?: string | undefined
     aliases?: readonly string[] | undefined
   }): Promise<Project>
-  /** Gives it another name, or takes one away. Throws `project_unknown`, `alias_taken`, `limit_reached`. */
+  /** Adds or removes an alias. Throws `project_unknown`, `alias_taken`, `limit_reached`. */
   alias(project: string, alias: string, remove: boolean): Promise<Project>
-  /** Named as in `find`; also one whose adding was refused, and that may be on the disk all the same. */
+  /** Removes a project by its name as in `find`, also one whose last write failed and may be durable. */
   remove(project: string): Promise<void>
 }
 
-export interface Meant {
-  project: Project | null
-  within: Project | null
-}
-
-export async function openProjects(needs: {
+export interface ProjectsDeps {
   records: RecordStore
   clock: Clock
   ids: Ids
-  places: Places
+  places: PathInspector
   log: Log
-}): Promise<Projects> {
-  const { records, clock, ids, places } = needs
-  const by_root = new Map<string, Project>()
-  /** By root as well; of one that is known, a change that was refused. */
-  const unsure = new Unsure<Project>()
-  /** Looked at once: a call must not wait for the disks of all projects. */
-  const real_roots = new Map<string, string>()
-  const by_real = new Map<string, Project>()
-  /** The roots that hold a home; looked at once as well. */
-  const homes = new Set<string>()
-  const arrange = () => {
-    by_real.clear()
-    for (const project of listed()) {
-      const real = real_roots.get(project.root) ?? lookAt(project.root)
-      if (real === project.root || !by_real.has(real)) by_real.set(real, project)
-    }
-  }
-  const lookAt = (root: string): string => {
-    const real = places.real(root)
-    real_roots.set(root, real)
-    if (places.holdsHome(root)) homes.add(root)
-    return real
-  }
-  const listed = () => [...by_root.values()].sort((a, b) => (a.project_id < b.project_id ? -1 : 1))
-  for (const { id, body } of await records.list(KIND)) {
-    const parsed = Project.safeParse(body)
-    if (parsed.success) by_root.set(parsed.data.root, parsed.data)
-    else needs.log.warn({ kind: KIND, id }, 'a record does not fit its schema and is left out')
-  }
-  arrange()
+}
 
-  /** One change at a time: what is decided on must still be true when it is recorded. */
-  const change = (root: string, what: (project: Project) => Project): Promise<Project> =>
-    records.exclusive(KIND, async (held) => {
-      const known = by_root.get(root)
-      const before = known ??
-        unsure.get(root) ?? { project_id: ids.next(), root, aliases: [], created_at: timestamp(clock) }
-      const project = what(before)
-      if (project === known && !unsure.has(root)) return project
-      await withdraw(held, ({ aliases }) => aliases.some((alias) => project.aliases.includes(alias)), root)
-      for (const alias of project.aliases) refuseTaken(alias, project)
-      if (project.aliases.length > LIMITS.project_aliases_max) {
-        throw new TurnbellError('limit_reached', {
-          detail: `${root} would have more than ${LIMITS.project_aliases_max} aliases.`,
-          hint: 'Take one away: `registry alias` with `remove`.',
-        })
-      }
-      await unsure.settle(root, project, () => held.put(project.project_id, project as RecordBody))
-      by_root.set(root, project)
-      arrange()
-      return project
-    })
-
-  /** Those whose adding was refused are in nobody's way. */
-  const withdraw = async (held: HeldRecords, which: (project: Project) => boolean, but_root?: string) => {
-    for (const [root, project] of unsure) {
-      if (by_root.has(root) || root === but_root || !which(project)) continue
-      await held.remove(project.project_id)
-      unsure.delete(root)
-    }
-  }
-
-  const refuseTaken = (alias: string, project: Project) => {
-    const holder = [...by_root.values(), ...unsure.values()].find(({ aliases }) => aliases.includes(alias))
-    if (holder === undefined || holder.project_id === project.project_id) return
-    throw new TurnbellError('alias_taken', { detail: `${alias} is an alias of ${holder.root}.` })
-  }
-
-  /** The root under which a directory is kept, or would be. */
-  const keptRoot = (given: string): string => {
-    const root = rootOf(given)
-    if (by_root.has(root)) return root
-    const real = normal(places.real(root))
-    return by_real.get(real)?.root ?? real
-  }
-
-  const isNamed = (name: string) => {
-    const root = path.isAbsolute(name) ? keptRoot(name) : null
-    return (project: Project) =>
-      root === null ? project.project_id === name || project.aliases.includes(name) : project.root === root
-  }
-  const find: Projects['find'] = (project) => [...by_root.values()].find(isNamed(project)) ?? null
-
-  const isNone = ({ root }: Project) => homes.has(root)
-
-  /** The innermost known project around a directory, however that is reached. */
-  const knownAround = (directory: string, real: string): Project | null => {
-    const written = innermost(by_root, directory, isNone)
-    const led = innermost(by_real, real, isNone)
-    if (written === null || led === null) return written ?? led
-    // Two of one directory: the one that was named.
-    return real_roots.get(written.root) === real_roots.get(led.root) ? written : led
-  }
-
-  const meant: Projects['meant'] = (named) => {
-    if (!path.isAbsolute(named)) {
-      const project = find(named)
-      return project === null || isNone(project) ? NOTHING : { project, within: project }
-    }
-    const directory = normal(named)
-    const real = normal(places.real(directory))
-    const project = knownAround(directory, real)
-    const root = project === null ? null : (real_roots.get(project.root) ?? project.root)
-    // Most calls name the root itself, which was looked at before.
-    if (project === null || root === null || root === real) return { project, within: project }
-    if (places.holdsHome(real)) return NOTHING
-    // A link may lead out of the project that it stands in.
-    const inside = isBelow(root, real)
-    if (memoryAround(places, real, inside ? root : null) === null) return { project, within: project }
-    return { project: null, within: inside ? project : null }
-  }
-
-  const around: Projects['around'] = (project) => meant(project).project
-
-  const get: Projects['get'] = (project) => {
-    const found = around(project)
-    if (found !== null) return found
-    const home = path.isAbsolute(project) ? normal(project) : find(project)?.root
-    if (home !== undefined && places.holdsHome(home)) throw homeRefused(home)
-    throw new TurnbellError('project_unknown', { detail: `There is no project ${JSON.stringify(project)}.` })
-  }
-
-  /** As `keptRoot`, of what may be a project. */
-  const projectRoot = (given: string): string => {
-    const root = keptRoot(given)
-    if (places.holdsHome(root)) throw homeRefused(root)
-    return root
-  }
-
+export async function openProjects(deps: ProjectsDeps): Promise<Projects> {
+  const stored = createTypedRecords(
+    deps.records,
+    schemaCodec('project', Project, (project) => project.project_id),
+    deps.log,
+  )
+  const table = createProjectTable(deps.places, await stored.list())
   return {
-    list: listed,
-    directories: () =>
-      listed().filter(
-        (project) => by_real.get(real_roots.get(project.root) ?? '') === project && !isNone(project),
-      ),
-    ...{ find, around, meant, get },
+    list: () => listProjects(table),
+    directories: () => listDirectories(table),
+    find: (project) => findProject(table, project),
+    around: (project) => resolveProject(table, project).project,
+    resolve: (project) => resolveProject(table, project),
+    get: (project) => getProject(table, project),
+    ...createProjectPaths(table),
+    ...createProjectChanges(table, stored, deps),
+  }
+}
+
+function getProject(table: ProjectTable, name: string): Project {
+  const { project } = resolveProject(table, name)
+  if (project !== null) return project
+  const home = path.isAbsolute(name) ? normalized(name) : findProject(table, name)?.root
+  if (home !== undefined && table.places.hasHome(home)) throw homeIsNoProject(home)
+  throw new TurnbellError('project_unknown', { detail: `There is no project ${JSON.stringify(name)}.` })
+}
+
+function createProjectPaths(table: ProjectTable): ProjectPaths {
+  const { places } = table
+  return {
     rootFor(directory) {
-      const real = normal(places.real(rootOf(directory)))
-      if (places.holdsHome(real)) return null
-      const root = memoryAround(places, real) ?? repositoryAround(places, real)
-      return root === null || places.holdsHome(root) ? real : root
+      const real = normalized(places.realPath(absoluteRoot(directory)))
+      if (places.hasHome(real)) return null
+      const root = nearestMemory(places, real) ?? nearestRepository(places, real)
+      return root === null || places.hasHome(root) ? real : root
     },
-    holdsHome: (directory) => places.holdsHome(rootOf(directory)),
+    holdsHome: (directory) => places.hasHome(absoluteRoot(directory)),
     inMainWorkTree(place) {
       const tree = places.linkedWorkTree(place)
       if (tree === null) return place
-      return path.join(tree.main, path.relative(tree.top, places.real(place)))
+      return path.join(tree.main, path.relative(tree.top, places.realPath(place)))
     },
     workTreesInside(root) {
-      const real = real_roots.get(root) ?? places.real(root)
-      const main = repositoryAround(places, real)
+      const real = realRoot(table, root)
+      const main = nearestRepository(places, real)
       const tops = main === null ? [] : places.workTreesOf(main)
       return tops.filter((top) => isBelow(real, top)).map((top) => path.relative(real, top))
     },
-    leadsOut({ root }, directory) {
-      const [within, real] = [places.real(root), places.real(directory)]
-      return real !== within && !isBelow(within, real)
+    realIn(project, directory) {
+      const real = normalized(places.realPath(directory))
+      if (project === null) return real
+      const root = realRoot(table, project.root)
+      return real === root || isBelow(root, real) ? real : null
     },
-    async at(given) {
-      const root = projectRoot(given)
-      const known = by_root.get(root)
-      return known !== undefined && !unsure.has(root) ? known : change(root, (project) => project)
+    isInPlace: ({ root }) => places.realPath(root) === realRoot(table, root),
+  }
+}
+
+function createProjectChanges(
+  table: ProjectTable,
+  stored: TypedRecords<Project>,
+  { clock, ids }: Pick<ProjectsDeps, 'clock' | 'ids'>,
+): ProjectChanges {
+  /** By root: new projects, and changes of known ones. */
+  const uncertain = new UncertainWrites<Project>()
+
+  /** Runs one change at a time, so that the checks still hold when the change is stored. */
+  const change = (root: string, update: (project: Project) => Project): Promise<Project> =>
+    stored.exclusive(async (held) => {
+      const known = table.by_root.get(root)
+      const before = known ??
+        uncertain.get(root) ?? { project_id: ids.next(), root, aliases: [], created_at: timestamp(clock) }
+      const project = update(before)
+      if (project === known && !uncertain.has(root)) return project
+      await withdrawFailed(
+        held,
+        ({ aliases }) => aliases.some((alias) => project.aliases.includes(alias)),
+        root,
+      )
+      assertAliasesAllowed(project, [...table.by_root.values(), ...uncertain.values()])
+      await uncertain.settle(root, project, () => held.put(project))
+      setProject(table, project)
+      return project
+    })
+
+  /** Removes new projects whose write failed, so that their names can be used again. */
+  const withdrawFailed = async (
+    held: HeldTypedRecords<Project>,
+    matches: (project: Project) => boolean,
+    except_root?: string,
+  ) => {
+    for (const [root, project] of uncertain) {
+      if (table.by_root.has(root) || root === except_root || !matches(project)) continue
+      await held.remove(project.project_id)
+      uncertain.delete(root)
+    }
+  }
+
+  return {
+    async at(directory) {
+      const root = newRoot(table, directory)
+      const known = table.by_root.get(root)
+      return known !== undefined && !uncertain.has(root) ? known : change(root, (project) => project)
     },
     async add(input) {
-      return change(projectRoot(input.path), (project) => ({
+      return change(newRoot(table, input.path), (project) => ({
         ...project,
         ...(input.name === undefined ? {} : { name: input.name }),
         aliases: [...new Set([...project.aliases, ...(input.aliases ?? [])])],
       }))
     },
     async alias(project, alias, remove) {
-      return change(get(project).root, (known) => ({
+      return change(getProject(table, project).root, (known) => ({
         ...known,
-        aliases: [...known.aliases.filter((one) => one !== alias), ...(remove ? [] : [alias])],
+        aliases: [...known.aliases.filter((other) => other !== alias), ...(remove ? [] : [alias])],
       }))
     },
-    async remove(project) {
-      await records.exclusive(KIND, async (held) => {
-        await withdraw(held, isNamed(project))
-        const known = find(project)
+    remove: (name) =>
+      stored.exclusive(async (held) => {
+        await withdrawFailed(held, hasName(table, name))
+        const known = findProject(table, name)
         if (known === null) return
-        await unsure.settle(known.root, known, () => held.remove(known.project_id))
-        by_root.delete(known.root)
-      })
-      arrange()
-    },
+        await uncertain.settle(known.root, known, () => held.remove(known.project_id))
+        deleteProject(table, known)
+      }),
   }
 }
 
-const NOTHING: Meant = { project: null, within: null }
-
-function isBelow(root: string, directory: string): boolean {
-  return directory.startsWith(root.endsWith(path.sep) ? root : `${root}${path.sep}`)
-}
-
-/** The project in this directory, or in the nearest one above it; those that are none are passed over. */
-function innermost(
-  roots: ReadonlyMap<string, Project>,
-  directory: string,
-  isNone: (project: Project) => boolean,
-): Project | null {
-  const found = roots.get(directory)
-  if (found !== undefined && !isNone(found)) return found
-  const parent = path.dirname(directory)
-  return parent === directory ? null : innermost(roots, parent, isNone)
-}
-
-function rootOf(given: string): string {
-  if (path.isAbsolute(given)) return normal(given)
-  throw new TurnbellError('params_invalid', {
-    detail: `project: ${JSON.stringify(given)} is not an absolute path.`,
+/** Throws `alias_taken` and `limit_reached`. */
+function assertAliasesAllowed({ project_id, root, aliases }: Project, known: readonly Project[]): void {
+  for (const alias of aliases) {
+    const owner = known.find((other) => other.aliases.includes(alias))
+    if (owner === undefined || owner.project_id === project_id) continue
+    throw new TurnbellError('alias_taken', { detail: `${alias} is an alias of ${owner.root}.` })
+  }
+  if (aliases.length <= LIMITS.project_aliases_max) return
+  throw new TurnbellError('limit_reached', {
+    detail: `${root} would have more than ${LIMITS.project_aliases_max} aliases.`,
+    hint: 'Remove an alias with `registry alias` and `remove`.',
   })
 }
 
-/** One spelling of a path: no trailing slash, no dots. */
-function normal(root: string): string {
-  const normalised = path.normalize(root)
-  return normalised.length > 1 ? normalised.replace(/[/\\]+$/, '') : normalised
+/** As `storedRoot`; throws `project_unknown` for a home. */
+function newRoot(table: ProjectTable, directory: string): string {
+  const root = storedRoot(table, directory)
+  if (table.places.hasHome(root)) throw homeIsNoProject(root)
+  return root
 }

@@ -1,9 +1,17 @@
-/** Can somebody be rung for this persona now, and if not, why not. Asked at every send. */
+/** Whether a doorbell can reach a persona now, and the reason if not. Resolved at every send. */
 import type { Registrations } from './registrations.ts'
 import type { Identity, SessionId } from '../../contracts/ids.ts'
 import type { Registration } from '../../contracts/registry.ts'
 import type { Route } from '../../contracts/signal.ts'
-import type { RouteResolver } from '../signals/needs.ts'
+
+/** Whether a doorbell can reach this persona now, and which sessions of it are present. */
+export interface RouteResolver {
+  resolve(identity: Identity): Route
+  /** Surface and last heartbeat, as a sentence for the sender that required a live route. */
+  describe(identity: Identity): string
+  /** The sessions of this persona that hold a registration now. */
+  sessions(identity: Identity): SessionId[]
+}
 
 export function createRouteResolver(registrations: Registrations): RouteResolver {
   const resolve = (identity: Identity): Route => {
@@ -28,13 +36,13 @@ export function createRouteResolver(registrations: Registrations): RouteResolver
       return rows
         .map(
           (row) =>
-            `${row.kind} on ${row.surface}, last heard of at ${row.last_heartbeat_at}, surface ${row.facts?.attached === true ? 'attached' : 'not attached'}`,
+            `${row.kind} on ${row.surface}, last seen at ${row.last_heartbeat_at}, surface ${row.facts?.attached === true ? 'attached' : 'not attached'}`,
         )
         .join('; ')
     }
     const past = registrations.lastSeen(identity)
-    if (past === null) return 'nobody has joined for it since the hub started'
-    return `nobody is joined for it; it was last heard of on ${past.surface} at ${past.last_heartbeat_at}`
+    if (past === null) return 'no agent or daemon joined since the hub started'
+    return `no agent or daemon is connected; last seen on ${past.surface} at ${past.last_heartbeat_at}`
   }
 
   const sessions = (identity: Identity): SessionId[] =>
@@ -46,7 +54,7 @@ export function createRouteResolver(registrations: Registrations): RouteResolver
   return { resolve, describe, sessions }
 }
 
-/** Without a window nobody is there, unless the persona is headless. */
+/** Whether a doorbell reaches the surface: it is attached, and its window is not closed. */
 const isRung = ({ facts }: Registration) => facts?.attached === true && facts.window !== false
 
 const live: Route = { live: true, reason: null }

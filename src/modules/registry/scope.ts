@@ -1,26 +1,26 @@
 /**
- * What a call is about. One rule, for records, for git and for programs:
+ * Resolves the subject of a call. Records, git and programs follow the same rules:
  *
- * 1. The project that its scope names: by id, by alias, or by a directory, which means the innermost project
- *    around it: one that is known, or a memory (`.turnbell`) that nobody made known yet.
- * 2. Without a scope, the project that the caller's persona belongs to.
- * 3. Without either, the hub: there records are kept, so that the first call works with nothing set up. What
- *    needs a directory is refused.
+ * 1. The project that the scope names by id, alias or directory. A directory means the innermost project around it:
+ *    a known one, or a memory (`.turnbell`) that is not registered yet.
+ * 2. Without a scope, the project of the caller's persona.
+ * 3. Otherwise the hub, which stores records, so that the first call works without setup. Calls that need a directory
+ *    are rejected.
  *
- * `portfolio` means every known project, which only reading records can; what needs one directory goes by
- * the second rule. A directory that no known project is around can only be meant by the operator, and is about
- * the nearest memory above it, else about git's work tree, else about itself; records that the operator writes there
- * make a project of that. A directory that holds a home of turnbell is no project.
+ * `portfolio` means every known project and is only allowed for reading records; calls that need one directory follow
+ * rule 2. Only the operator may name a directory outside all known projects. It means the nearest memory above it,
+ * otherwise git's work tree, otherwise the directory itself; records that the operator writes there create a project. A
+ * directory with a turnbell home is not a project.
  */
 import path from 'node:path'
 import type { PersonaRegistry } from './personas.ts'
 import type { Projects } from './projects.ts'
-import { TurnbellError } from '../../contracts/errors.ts'
-import { PORTFOLIO } from '../../contracts/records.ts'
+import { TurnbellError } from '../../contracts/errors/errors.ts'
+import { PORTFOLIO } from '../../contracts/memory/records.ts'
 import type { Project } from '../../contracts/registry.ts'
 import type { Caller } from '../../contracts/token.ts'
 
-/** Who calls, and what they say of the call. */
+/** The caller of an action, and the scope of the call. */
 export interface ScopedCall {
   caller: Pick<Caller, 'identity' | 'kind'>
   context: {
@@ -29,8 +29,8 @@ export interface ScopedCall {
   }
 }
 
-export interface ScopeNeeds {
-  projects: Pick<Projects, 'meant' | 'rootFor'>
+export interface ScopeDeps {
+  projects: Pick<Projects, 'resolve' | 'rootFor' | 'isInPlace'>
   personas: Pick<PersonaRegistry, 'get'>
 }
 
@@ -38,75 +38,88 @@ export type Subject =
   | {
       about: 'project'
       project: Project
-      /** The one that was named, which may lie inside of the project; its root where it was named otherwise. */
+      /** The named directory, which may be inside the project; the project's root if it was named by id or alias. */
       directory: string
     }
-  /** One that no known project is about; `within`: the one that it lies in, with a memory of its own. */
+  /** A directory of no known project. `within` is the project around a directory with a memory of its own. */
   | { about: 'directory'; directory: string; within: Project | null }
   | { about: 'portfolio' }
   | { about: 'hub' }
-  /** A name that no project has. */
+  /** An unknown id or alias. */
   | { about: 'unknown' }
 
-/** The operator may work anywhere; others only where the operator let a project be. */
-export function isLetIn(
+/** The operator may use any directory; other callers only directories inside known projects. */
+export function isAllowedIn(
   { caller }: Pick<ScopedCall, 'caller'>,
   { within }: { within: Project | null },
 ): boolean {
   return caller.kind === 'operator' || within !== null
 }
 
-export function subjectOf(needs: ScopeNeeds, { caller, context: { scope } }: ScopedCall): Subject {
+export function subjectOf(deps: ScopeDeps, { caller, context: { scope } }: ScopedCall): Subject {
   if (scope === PORTFOLIO) return { about: 'portfolio' }
-  const wanted = scope ?? needs.personas.get(caller.identity)?.project_id
+  const wanted = scope ?? deps.personas.get(caller.identity)?.project_id
   if (wanted === undefined) return { about: 'hub' }
-  const { project, within } = needs.projects.meant(wanted)
+  const { project, within } = deps.projects.resolve(wanted)
   const directory = path.isAbsolute(wanted) ? path.resolve(wanted) : null
   if (project !== null) return { about: 'project', project, directory: directory ?? project.root }
   if (directory !== null) return { about: 'directory', directory, within }
-  // A persona's project may have been taken away.
+  // The persona's project may have been removed.
   return scope === null ? { about: 'hub' } : { about: 'unknown' }
 }
 
-/** Where programs run: in the root of the project, whatever place in it was named. Throws `project_unknown`. */
-export function projectRoot(needs: ScopeNeeds, call: ScopedCall): string {
-  const subject = oneDirectory(needs, call, 'project_unknown')
-  if (subject.about === 'project') return subject.project.root
-  return needs.projects.rootFor(subject.directory) ?? subject.directory
+/** Returns the directory in which programs run: the root of the project. Throws `project_unknown`. */
+export function projectRoot(deps: ScopeDeps, call: ScopedCall): string {
+  const subject = oneDirectory(deps, call, 'project_unknown')
+  if (subject.about === 'project') {
+    assertInPlace(deps, subject.project)
+    return subject.project.root
+  }
+  return deps.projects.rootFor(subject.directory) ?? subject.directory
 }
 
 /**
- * Where git looks: in the directory that was named, so that inside a project another repository can be
- * meant, but not by a link one outside of it. Throws `repository_unknown`.
+ * Returns the real path of the directory that git reads. It is the named one, so that a call can name another repository
+ * inside the project, but not a link out of it. Throws `repository_unknown`.
  */
 export function repositoryRoot(
-  needs: ScopeNeeds & { projects: Pick<Projects, 'leadsOut'> },
+  deps: ScopeDeps & { projects: Pick<Projects, 'realIn'> },
   call: ScopedCall,
 ): string {
-  const subject = oneDirectory(needs, call, 'repository_unknown')
-  if (subject.about !== 'project') return subject.directory
-  const { project, directory } = subject
-  if (directory === project.root || !needs.projects.leadsOut(project, directory)) return directory
+  const subject = oneDirectory(deps, call, 'repository_unknown')
+  const { directory } = subject
+  const project = subject.about === 'project' ? subject.project : null
+  const real = deps.projects.realIn(project, directory)
+  if (real !== null) return real
   throw new TurnbellError('repository_unknown', {
-    detail: `${directory} leads out of the project in ${project.root}, by a link.`,
-    hint: 'Name what lies in the project. Another repository the operator may name by its own path, or make a project: `registry add`.',
+    detail: `${directory} is a link out of the project in ${project?.root ?? directory}.`,
+    hint: 'Name a directory inside the project. The operator may name another repository by its path, or add it with `registry add`.',
+  })
+}
+
+/** Throws `project_unknown` if the root became a link after the hub first used the project. */
+export function assertInPlace({ projects }: Pick<ScopeDeps, 'projects'>, project: Project): void {
+  if (projects.isInPlace(project)) return
+  throw new TurnbellError('project_unknown', {
+    detail: `${project.root} became a link to another directory after the hub first used the project.`,
+    hint: 'Find out who made the link. If it is intended, restart the hub.',
   })
 }
 
 function oneDirectory(
-  needs: ScopeNeeds,
+  deps: ScopeDeps,
   { caller, context }: ScopedCall,
   refusal: 'project_unknown' | 'repository_unknown',
 ): Subject & { directory: string } {
   const scope = context.scope === PORTFOLIO ? null : context.scope
-  const subject = subjectOf(needs, { caller, context: { scope } })
+  const subject = subjectOf(deps, { caller, context: { scope } })
   if (subject.about === 'project') return subject
-  if (subject.about === 'directory' && isLetIn({ caller }, subject)) return subject
+  if (subject.about === 'directory' && isAllowedIn({ caller }, subject)) return subject
   throw new TurnbellError(refusal, {
     detail:
       subject.about === 'hub'
-        ? `The call names no project, and ${caller.identity} belongs to none.`
-        : `The hub knows no project ${JSON.stringify(scope)}.`,
-    hint: 'Name a project as scope, by its id, its alias or its directory, or give the persona one: `turnbell persona add NAME --project DIR`.',
+        ? `The call names no project, and ${caller.identity} belongs to no project.`
+        : `There is no project ${JSON.stringify(scope)}.`,
+    hint: 'Pass the id, alias or directory of a project as scope, or give the persona a project: `turnbell persona add NAME --project DIR`.',
   })
 }

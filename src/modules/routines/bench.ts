@@ -1,27 +1,27 @@
-/** How long a program takes: the same one a few times, one after the other, on the leash of every step. */
-import type { Reach } from './reach.ts'
-import type { BenchAnswer, BenchRun } from '../../contracts/routine.ts'
-import { LIMITS } from '../../contracts/limits.ts'
+/** Measures the duration of a program over several sequential runs, within the sandbox policy. */
+import type { Reach } from './sandbox.ts'
+import type { BenchAnswer, BenchRun } from '../../contracts/runs/routine.ts'
+import { LIMITS } from '../../contracts/limits/limits.ts'
 import type { Clock } from '../../ports/clock.ts'
 
 export interface BenchInput {
   argv: readonly string[]
   cwd: string
   runs: number
-  /** For all runs together. */
+  /** For all runs in total. */
   timeout_ms: number
 }
 
-interface BenchNeeds {
+interface BenchDeps {
   reach: Pick<Reach, 'permitProgram' | 'directory' | 'run'>
   clock: Pick<Clock, 'monotonic'>
   /** Throws `project_unknown`. */
   root: () => string
 }
 
-/** A program that fails is timed like any other. Throws `leash_forbidden`, `params_invalid`, `program_failed`. */
+/** Failed runs are measured as well. Throws `leash_forbidden`, `params_invalid`, `program_failed`. */
 export async function bench(
-  { reach, clock, root: rootOf }: BenchNeeds,
+  { reach, clock, root: rootOf }: BenchDeps,
   { argv, cwd, runs, timeout_ms }: BenchInput,
 ): Promise<BenchAnswer> {
   reach.permitProgram(argv)
@@ -39,7 +39,7 @@ export async function bench(
     }
     const started = clock.monotonic()
     const ended = await reach.run({ argv, root, cwd, timeout_ms: left_ms })
-    // One that was ended says nothing of how long it takes.
+    // A run that timed out has no meaningful duration.
     if (ended.timed_out) timed_out = true
     else done.push({ duration_ms: rounded(clock.monotonic() - started), exit_code: ended.exit_code })
     if (ended.exit_code !== 0) {
@@ -61,7 +61,7 @@ function figures(runs: readonly BenchRun[]): Pick<BenchAnswer, 'min_ms' | 'media
   }
 }
 
-/** Where it says why it failed. */
+/** The end of the output, which contains the reason of a failure. */
 function endOf(text: string): string {
   return text.slice(-LIMITS.bench_output_length_max)
 }

@@ -1,10 +1,10 @@
-/** Values that a step takes from elsewhere: from what an earlier step found, or from what the routine was given. */
-import { TurnbellError } from '../../contracts/errors.ts'
+/** Resolves references in the input of a step: to results of earlier steps, and to parameters of the routine. */
+import { TurnbellError } from '../../contracts/errors/errors.ts'
 import type { Json } from '../../contracts/ids.ts'
-import { LIMITS } from '../../contracts/limits.ts'
-import type { GivenParams, ReportStep } from '../../contracts/routine.ts'
+import { LIMITS } from '../../contracts/limits/limits.ts'
+import type { GivenParams, ReportStep } from '../../contracts/runs/routine.ts'
 
-/** An earlier step: how it ended and its whole result, which the report may show only the beginning of. */
+/** Status and complete result of an earlier step; the report may truncate the result. */
 export interface Earlier {
   status: ReportStep['status']
   result?: Json
@@ -17,12 +17,12 @@ export interface Sources {
 
 export type Resolved =
   | { value: Json }
-  /** A step without a result: it is planned, or it failed or was left out. */
+  /** Id of a step without a result: it is planned, failed or skipped. */
   | { without: string }
 
 /**
- * A reference is a whole value; everything else stays as it is. Throws `reference_unknown`, and `limit_reached` where they
- * lead to too much: few of them are short, and each is as long as what it leads to.
+ * Replaces references, which are whole values; other values stay. Throws `reference_unknown`, and `limit_reached` if the
+ * referenced values are too large together, because many references may lead to one large result.
  */
 export function resolved(value: Json, sources: Sources): Resolved {
   let bytes = 0
@@ -30,19 +30,19 @@ export function resolved(value: Json, sources: Sources): Resolved {
     bytes += Buffer.byteLength(JSON.stringify(referenced)) + 1
     if (bytes <= LIMITS.step_references_bytes_max) return referenced
     throw new TurnbellError('limit_reached', {
-      detail: `What the references of a step lead to has more than ${LIMITS.step_references_bytes_max} bytes together.`,
-      hint: 'Refer to the part that is needed: {"$from": "step.path.in.its.result"}.',
+      detail: `The referenced values of a step have more than ${LIMITS.step_references_bytes_max} bytes in total.`,
+      hint: 'Refer to a part of the result: {"$from": "step.path.in.its.result"}.',
     })
   }
   return resolve(value, { ...sources, take })
 }
 
-interface Taking extends Sources {
-  /** Counts what a reference leads to. */
+interface CountedSources extends Sources {
+  /** Counts the bytes of a referenced value. */
   take: (referenced: Json) => Json
 }
 
-function resolve(value: Json, sources: Taking): Resolved {
+function resolve(value: Json, sources: CountedSources): Resolved {
   if (typeof value !== 'object' || value === null) return { value }
   if (Array.isArray(value)) {
     const entries = all(value, sources)
@@ -58,7 +58,7 @@ function resolve(value: Json, sources: Taking): Resolved {
   return { value: Object.fromEntries(Object.keys(value).map((key, at) => [key, entries.values[at] ?? null])) }
 }
 
-function all(values: readonly Json[], sources: Taking): { values: Json[] } | { without: string } {
+function all(values: readonly Json[], sources: CountedSources): { values: Json[] } | { without: string } {
   const done: Json[] = []
   for (const value of values) {
     const one = resolve(value, sources)
@@ -75,17 +75,17 @@ function isOnly(value: { [key: string]: Json }, keys: readonly string[]): boolea
 function param(name: Json | undefined, params: GivenParams): Json {
   if (typeof name === 'string' && Object.hasOwn(params, name)) return params[name] as Json
   throw new TurnbellError('reference_unknown', {
-    detail: `{"$param": ${shown(name)}}: there is no such parameter; there are ${Object.keys(params).join(', ') || 'none'}.`,
+    detail: `{"$param": ${shown(name)}}: there is no such parameter. Parameters: ${Object.keys(params).join(', ') || 'none'}.`,
   })
 }
 
 function found(reference: { [key: string]: Json }, { earlier }: Sources): Resolved {
-  const told = reference['$from']
-  const [id = '', ...path] = typeof told === 'string' ? told.split('.') : []
+  const path_text = reference['$from']
+  const [id = '', ...path] = typeof path_text === 'string' ? path_text.split('.') : []
   const step = earlier.get(id)
   if (step === undefined) {
     throw new TurnbellError('reference_unknown', {
-      detail: `{"$from": ${shown(told)}}: there is no step ${shown(id)} before this one; there are ${[...earlier.keys()].join(', ') || 'none'}.`,
+      detail: `{"$from": ${shown(path_text)}}: there is no step ${shown(id)} before this one. Earlier steps: ${[...earlier.keys()].join(', ') || 'none'}.`,
     })
   }
   if (step.result === undefined) return { without: id }
@@ -93,14 +93,14 @@ function found(reference: { [key: string]: Json }, { earlier }: Sources): Resolv
   if (value !== undefined) return { value }
   if (Object.hasOwn(reference, 'default')) return { value: reference['default'] as Json }
   throw new TurnbellError('reference_unknown', {
-    detail: `{"$from": ${shown(told)}}: the result of ${id} has nothing there; it has ${outline(step.result)}.`,
+    detail: `{"$from": ${shown(path_text)}}: there is no such value in the result of ${id}, which has ${outline(step.result)}.`,
   })
 }
 
 function at(result: Json, path: readonly string[]): Json | undefined {
   let value: Json | undefined = result
   for (const key of path) {
-    // Only what the result itself holds: every object knows a `constructor`.
+    // Own properties only, because every object inherits a `constructor`.
     const holds: boolean = typeof value === 'object' && value !== null && Object.hasOwn(value, key)
     if (!holds || (Array.isArray(value) && !/^\d+$/.test(key))) return undefined
     value = (value as { [key: string]: Json })[key]
@@ -119,7 +119,7 @@ function outline(result: Json): string {
 
 const REFERENCE_LENGTH_MAX = 100
 
-function shown(told: Json | undefined): string {
-  const text = JSON.stringify(told ?? null)
+function shown(value: Json | undefined): string {
+  const text = JSON.stringify(value ?? null)
   return text.length > REFERENCE_LENGTH_MAX ? `${text.slice(0, REFERENCE_LENGTH_MAX)}…` : text
 }

@@ -1,55 +1,55 @@
-/** The newest reports, in the hub's own records: one record each, numbered in the order in which they were kept. */
-import type { ReportQuery, Reports } from './needs.ts'
-import { KeptReport } from '../../contracts/routine.ts'
-import { LIMITS } from '../../contracts/limits.ts'
+/** The newest reports, stored as records of the hub and numbered in the order of storage. */
+import type { ReportQuery, Reports } from './deps.ts'
+import { KeptReport } from '../../contracts/runs/routine.ts'
+import { LIMITS } from '../../contracts/limits/limits.ts'
 import type { Log } from '../../ports/log.ts'
 import type { Ids } from '../../ports/random.ts'
-import type { RecordBody, RecordStore } from '../../ports/record-store.ts'
-
-const KIND = 'routine_report'
+import type { RecordStore } from '../../ports/record-store.ts'
+import { createSerialQueue } from '../../ports/serial-queue.ts'
+import { createTypedRecords, schemaCodec, type TypedRecords } from '../lib/typed-records.ts'
 
 type Known = Pick<KeptReport, 'report_id' | 'generation' | 'routine'>
 
-/** Nothing is read before something is asked for. */
-export function createReports(needs: {
-  records: Pick<RecordStore, 'list' | 'get' | 'put' | 'remove'>
+/** Reads the store on first use. */
+export function createReports(deps: {
+  records: RecordStore
   ids: Pick<Ids, 'next'>
   log: Pick<Log, 'warn'>
 }): Reports {
-  const { records, ids, log } = needs
+  const { ids, log } = deps
+  const stored = createTypedRecords(
+    deps.records,
+    schemaCodec('routine_report', KeptReport, (report) => report.report_id),
+    log,
+  )
   let opened: Promise<Known[]> | null = null
-  /** What is there, oldest first. */
+  /** Stored reports, oldest first. */
   const known = (): Promise<Known[]> => {
-    opened ??= read(needs)
-    // A store that cannot be read now may be mended later.
+    opened ??= read(stored)
+    // A failed read is retried at the next use.
     opened.catch(() => (opened = null))
     return opened
   }
-  // One at a time: a number is used up only by what was kept.
-  let turn: Promise<unknown> = Promise.resolve()
-  const inTurn = <T>(work: () => Promise<T>): Promise<T> => {
-    const mine = turn.then(work)
-    turn = mine.catch(() => undefined)
-    return mine
-  }
+  // A failed write uses up no number.
+  const enqueue = createSerialQueue()
 
   const forgetOldest = async (kept: Known[]) => {
     while (kept.length > LIMITS.routine_reports_max) {
       const oldest = kept.shift()
       if (oldest === undefined) return
-      await records
-        .remove(KIND, oldest.report_id)
-        .catch((err: unknown) => log.warn({ err, report_id: oldest.report_id }, 'an old report stays'))
+      await stored
+        .remove(oldest.report_id)
+        .catch((err: unknown) => log.warn({ err, report_id: oldest.report_id }, 'old report not removed'))
     }
   }
 
   return {
     keep: (unkept) =>
-      inTurn(async () => {
+      enqueue(async () => {
         const kept = await known()
         const generation = (kept.at(-1)?.generation ?? 0) + 1
         const report: KeptReport = { report_id: ids.next(), generation, ...unkept }
-        await records.put(KIND, report.report_id, report as unknown as RecordBody)
+        await stored.put(report)
         kept.push({ report_id: report.report_id, generation, routine: report.routine })
         await forgetOldest(kept)
         return report
@@ -59,9 +59,9 @@ export function createReports(needs: {
       const found: KeptReport[] = []
       for (const { report_id } of wanted) {
         if (found.length === query.limit) break
-        // One that cannot be read hides no other.
-        const parsed = KeptReport.safeParse(await records.get(KIND, report_id))
-        if (parsed.success) found.push(parsed.data)
+        // An unreadable report must not hide the others.
+        const report = await stored.get(report_id)
+        if (report !== null) found.push(report)
       }
       return found
     },
@@ -73,14 +73,8 @@ function isMeant(one: Known, { routine, report_id }: ReportQuery): boolean {
   return routine === undefined || one.routine === routine
 }
 
-async function read({ records, log }: Parameters<typeof createReports>[0]): Promise<Known[]> {
-  const found = (await records.list(KIND)).flatMap(({ id, body }) => {
-    const parsed = KeptReport.safeParse(body)
-    if (parsed.success && parsed.data.report_id === id) return [parsed.data]
-    log.warn({ kind: KIND, id }, 'a record does not fit its schema and is left out')
-    return []
-  })
-  return found
+async function read(stored: TypedRecords<KeptReport>): Promise<Known[]> {
+  return (await stored.list())
     .map(({ report_id, generation, routine }) => ({ report_id, generation, routine }))
     .sort((a, b) => a.generation - b.generation)
 }

@@ -1,13 +1,13 @@
-/** Routines as facades see them: run what is configured, run what is given, look at what came of it. */
+/** Routines: run configured routines or given steps, and read their reports. */
 import { bench, type BenchInput } from './bench.ts'
-import { execute, type Executed, type Execution, type ExecutorNeeds } from './executor.ts'
-import type { Reports, RoutineCall } from './needs.ts'
-import { createReach, type ReachNeeds } from './reach.ts'
+import { execute, type Executed, type Execution, type ExecutorDeps } from './executor.ts'
+import type { Reports, RoutineCall } from './deps.ts'
+import { createReach, type SandboxDeps } from './sandbox.ts'
 import type { Config } from '../../contracts/config.ts'
-import { toProblem, TurnbellError } from '../../contracts/errors.ts'
+import { toProblem, TurnbellError } from '../../contracts/errors/errors.ts'
 import type { Json } from '../../contracts/ids.ts'
-import { LIMITS } from '../../contracts/limits.ts'
-import { nearest } from '../../contracts/names.ts'
+import { LIMITS } from '../../contracts/limits/limits.ts'
+import { nearest } from '../../contracts/text/names.ts'
 import type {
   BenchAnswer,
   GivenParams,
@@ -17,11 +17,11 @@ import type {
   RoutineLine,
   RoutineStep,
   StepTypeLine,
-} from '../../contracts/routine.ts'
+} from '../../contracts/runs/routine.ts'
 import type { Log } from '../../ports/log.ts'
 
-/** What the configuration says, as it is at the moment. */
-export type RoutineSettings = Pick<Config, 'routines' | 'leash' | 'workflow'>
+/** The current configuration. */
+export type RoutineSettings = Pick<Config, 'routines' | 'sandbox' | 'workflow'>
 
 export interface EvalInput {
   steps: readonly RoutineStep[]
@@ -30,11 +30,11 @@ export interface EvalInput {
 }
 
 /**
- * What runs answers with its report, whatever became of the steps; a report that cannot be kept says why.
- * All throw `limit_reached` when too many run.
+ * A run returns its report even if steps failed; `unkept` in the report contains the error if it could not be stored. Runs
+ * throw `limit_reached` if too many are running.
  */
 export interface RoutineService {
-  /** Throws `routine_unknown`, and `params_invalid` where its parameters are others. */
+  /** Throws `routine_unknown` and `params_invalid`. */
   run(call: RoutineCall, input: { name: string; params: GivenParams; dry_run: boolean }): Promise<Report>
   eval(call: RoutineCall, input: EvalInput): Promise<Report>
   step(
@@ -43,9 +43,9 @@ export interface RoutineService {
   ): Promise<Report>
   /** Times a program. Throws `leash_forbidden`, `project_unknown`, `program_failed` and `params_invalid`. */
   bench(call: RoutineCall, input: BenchInput): Promise<BenchAnswer>
-  /** `hint` where the configuration says otherwise by now, and cannot be read. */
+  /** `hint` is set if the configuration was changed and cannot be read. */
   list(): { routines: RoutineLine[]; hint?: string }
-  /** Newest first. What a step of somebody else's found is not shown. Throws `report_unknown`. */
+  /** Newest first. An agent gets the step results only of its own reports. Throws `report_unknown`. */
   reports(
     call: Pick<RoutineCall, 'caller'>,
     query: { name?: string | undefined; report_id?: string | undefined; limit: number },
@@ -55,11 +55,11 @@ export interface RoutineService {
 
 export interface RoutineModule extends RoutineService {
   settings(): RoutineSettings
-  /** From now on the configuration says this. What runs goes on, on the new leash. */
+  /** Sets the configuration. Running routines continue with the new sandbox. */
   configure(settings: RoutineSettings): void
-  /** Whether the configuration was changed to what cannot be read: then answers say that they come from before. */
+  /** Sets whether the changed configuration cannot be read; responses then contain a hint. */
   outdated(is: boolean): void
-  /** Steps that come from turnbell itself; `keep` false for those that only look. */
+  /** Runs built-in steps. `keep: false` does not store the report. */
   perform(call: RoutineCall, execution: Execution & { keep?: boolean }): Promise<Performed>
 }
 
@@ -67,45 +67,30 @@ export interface Performed extends Omit<Executed, 'report'> {
   report: Report
 }
 
-export interface RoutineNeeds extends Omit<ExecutorNeeds, 'reach' | 'log'>, Omit<ReachNeeds, 'leash'> {
+export interface RoutineDeps extends Omit<ExecutorDeps, 'reach' | 'log'>, Omit<SandboxDeps, 'sandbox'> {
   reports: Reports
   settings: RoutineSettings
   log: Pick<Log, 'error' | 'warn'>
 }
 
-export function createRoutines(needs: RoutineNeeds): RoutineModule {
-  const { types, reports, ids, log } = needs
-  let { settings } = needs
+export function createRoutines(deps: RoutineDeps): RoutineModule {
+  const { types, reports, ids, log } = deps
+  let { settings } = deps
   let outdated: string | null = null
-  const reach = createReach({ ...needs, leash: () => settings.leash, outdated: () => outdated })
-  let running = 0
-
-  const inTurn = async <T>(work: () => Promise<T>): Promise<T> => {
-    if (running >= LIMITS.routine_runs_max) {
-      throw new TurnbellError('limit_reached', {
-        detail: `${LIMITS.routine_runs_max} routines run already.`,
-        hint: 'Try again when one of them has ended.',
-      })
-    }
-    running += 1
-    try {
-      return await work()
-    } finally {
-      running -= 1
-    }
-  }
+  const reach = createReach({ ...deps, sandbox: () => settings.sandbox, outdated: () => outdated })
+  const withinLimit = createRunLimit()
 
   const perform: RoutineModule['perform'] = (call, { keep = true, ...execution }) =>
-    inTurn(async () => {
-      const { report, ended } = await execute({ ...needs, reach }, call, execution)
+    withinLimit(async () => {
+      const { report, ended } = await execute({ ...deps, reach }, call, execution)
       const unkept: Report = { report_id: null, generation: null, ...report }
       if (!keep || execution.dry_run) return { report: unkept, ended }
       try {
         return { report: await reports.keep(report), ended }
       } catch (error) {
-        // What was done is done: its caller must hear of it, or would do it again.
+        // The caller gets the report, because the steps have run and must not be repeated.
         const instance = ids.next()
-        log.error({ err: error, instance, routine: report.routine }, 'a report could not be kept')
+        log.error({ err: error, instance, routine: report.routine }, 'report not stored')
         return { report: { ...unkept, unkept: toProblem(error, instance) }, ended }
       }
     })
@@ -121,21 +106,24 @@ export function createRoutines(needs: RoutineNeeds): RoutineModule {
     outdated: (is) => void (outdated = is ? OUTDATED : null),
     async run(call, { name, params, dry_run }) {
       const routine = routineCalled(name, settings.routines, outdated)
-      const given = bound(name, routine, params)
+      const given = withDefaults(name, routine, params)
       const { steps } = routine
       return (await perform(call, { routine: name, steps, params: given, dry_run })).report
     },
-    step: (call, { step, with: told, dry_run }) =>
+    step: (call, { step, with: params, dry_run }) =>
       evaluate(call, {
-        steps: [{ step, ...(told === undefined ? {} : { with: told }) }],
+        steps: [{ step, ...(params === undefined ? {} : { with: params }) }],
         params: {},
         dry_run,
       }),
     bench: (call, input) =>
-      inTurn(() => bench({ reach, clock: needs.clock, root: () => needs.rootOf(call) }, input)),
+      withinLimit(() => bench({ reach, clock: deps.clock, root: () => deps.rootOf(call) }, input)),
     list: () => ({
       routines: Object.entries(settings.routines).map(([name, { summary = null, params = {}, steps }]) => ({
-        ...{ name, summary, params, steps: steps.length },
+        name,
+        summary,
+        params,
+        steps: steps.length,
       })),
       ...(outdated === null ? {} : { hint: outdated }),
     }),
@@ -145,16 +133,35 @@ export function createRoutines(needs: RoutineNeeds): RoutineModule {
         throw new TurnbellError('report_unknown', { detail: `There is no report ${report_id}.` })
       }
       const sees = (report: KeptReport) => caller.kind !== 'agent' || report.identity === caller.identity
-      // One in full; of several what each came to.
+      // A single report is complete; several are shown without results.
       return found.map((report) => (sees(report) && found.length === 1 ? report : outline(report)))
     },
     steps: () => types.lines(),
   }
 }
 
-/** Not what is wrong with it: that may be a line with a secret in it, and agents read this. */
+/** Returns a function that runs work unless `routine_runs_max` are running; then it throws `limit_reached`. */
+function createRunLimit(): <T>(work: () => Promise<T>) => Promise<T> {
+  let running = 0
+  return async (work) => {
+    if (running >= LIMITS.routine_runs_max) {
+      throw new TurnbellError('limit_reached', {
+        detail: `${LIMITS.routine_runs_max} routines are running, the maximum.`,
+        hint: 'Try again when one of them has ended.',
+      })
+    }
+    running += 1
+    try {
+      return await work()
+    } finally {
+      running -= 1
+    }
+  }
+}
+
+/** Does not contain the error, because agents read it and the error may quote a secret. */
 const OUTDATED =
-  'The configuration was changed and cannot be read, so what it said before counts; `turnbell doctor` tells the operator why.'
+  'The changed configuration cannot be read, so the previous one is used; the operator can run `turnbell doctor` to find the error.'
 
 function routineCalled(
   name: string,
@@ -164,28 +171,28 @@ function routineCalled(
   const routine = Object.hasOwn(routines, name) ? routines[name] : undefined
   if (routine !== undefined) return routine
   const names = Object.keys(routines)
-  const meant = nearest(name, names)
+  const similar = nearest(name, names)
   throw new TurnbellError('routine_unknown', {
     detail: `There is no routine ${JSON.stringify(name)}; the configuration has ${names.join(', ') || 'none'}.`,
     ...(outdated === null ? {} : { hint: outdated }),
-    ...(meant === null ? {} : { hint: `Did you mean ${meant}?` }),
+    ...(similar === null ? {} : { hint: `Did you mean ${similar}?` }),
   })
 }
 
-/** What is given, and defaults for the rest. Throws `params_invalid`. */
-function bound(name: string, { params: declared = {} }: Routine, given: GivenParams): GivenParams {
+/** Adds defaults to the given parameters. Throws `params_invalid`. */
+function withDefaults(name: string, { params: declared = {} }: Routine, given: GivenParams): GivenParams {
   const names = Object.keys(declared)
-  const strange = Object.keys(given).filter((param) => !names.includes(param))
+  const unknown = Object.keys(given).filter((param) => !names.includes(param))
   const missing = names.filter(
     (param) => !Object.hasOwn(given, param) && declared[param]?.default === undefined,
   )
-  if (strange.length + missing.length > 0) {
+  if (unknown.length + missing.length > 0) {
     const wrong = [
-      ...strange.map((param) => `${name} takes no ${JSON.stringify(param)}`),
+      ...unknown.map((param) => `${name} has no parameter ${JSON.stringify(param)}`),
       ...missing.map((param) => `${name} needs ${param}`),
     ]
     throw new TurnbellError('params_invalid', {
-      detail: `params: ${wrong.slice(0, 5).join('; ')}; it takes ${names.join(', ') || 'none'}.`,
+      detail: `params: ${wrong.slice(0, 5).join('; ')}; its parameters: ${names.join(', ') || 'none'}.`,
     })
   }
   const defaults = names.flatMap((param) => {
@@ -195,12 +202,15 @@ function bound(name: string, { params: declared = {} }: Routine, given: GivenPar
   return { ...(Object.fromEntries(defaults) as GivenParams), ...given }
 }
 
-/** How each step ended, without what it found. */
+/** Returns the report without the results of its steps. */
 function outline(report: KeptReport): KeptReport {
   return {
     ...report,
     steps: report.steps.map(({ id, step, status, duration_ms, because }) => ({
-      ...{ id, step, status, duration_ms },
+      id,
+      step,
+      status,
+      duration_ms,
       ...(because === undefined ? {} : { because }),
     })),
   }

@@ -1,13 +1,13 @@
-/** The composites that turnbell brings along. Each is a routine; these only say what its report comes to. */
+/** The built-in workflows. Each runs a routine and summarizes its report. */
 import { investigate } from './built-in/investigate.ts'
 import { checksOf, commandSteps, PREFLIGHT, preflightSteps, SHIP } from './built-in/preflight.ts'
 import { look, type Sections } from './built-in/sections.ts'
 import { status } from './built-in/status.ts'
-import type { RoutineCall } from './needs.ts'
+import type { RoutineCall } from './deps.ts'
 import type { RoutineModule } from './service.ts'
-import { TurnbellError } from '../../contracts/errors.ts'
-import type { RecordKind } from '../../contracts/records.ts'
-import type { Report, WorkflowCheck } from '../../contracts/routine.ts'
+import { TurnbellError } from '../../contracts/errors/errors.ts'
+import type { RecordKind } from '../../contracts/memory/records.ts'
+import type { Report, WorkflowCheck } from '../../contracts/runs/routine.ts'
 
 export interface Preflight {
   /** No check failed. */
@@ -18,11 +18,11 @@ export interface Preflight {
 
 export interface Shipping extends Omit<Preflight, 'report'> {
   shipped: boolean
-  /** Null where it never came to that. */
+  /** Null if it was not reached. */
   report: Report | null
 }
 
-/** All throw `limit_reached`. */
+/** Every method throws `limit_reached`. */
 export interface WorkflowService {
   status(call: RoutineCall): Promise<Sections>
   investigate(call: RoutineCall, input: { query: string }): Promise<Sections>
@@ -51,7 +51,7 @@ export function createWorkflow(
       if (commands.length === 0) throw unconfigured()
       const { ready, checks } = await preflight(call, { dry_run })
       if (!ready) return { shipped: false, ready, checks, report: null }
-      // What comes later counts on what came before.
+      // Required, because later commands depend on earlier ones.
       const steps = commandSteps(commands).map((step) => ({ ...step, required: true }))
       const { report } = await routines.perform(call, { routine: SHIP, steps, params: {}, dry_run })
       return { shipped: report.ok && !dry_run, ready, checks, report }
@@ -61,7 +61,7 @@ export function createWorkflow(
 
 function unconfigured(): TurnbellError {
   return new TurnbellError('workflow_unconfigured', {
-    detail: 'The configuration names no commands that ship the project.',
-    hint: 'The operator names them in config.yaml, and lets them off the leash: workflow: { ship: [["npm", "publish"]] } and leash: { exec: ["npm publish"] }.',
+    detail: 'The configuration has no commands to ship the project.',
+    hint: 'The operator sets them in config.yaml and allows them in the sandbox: workflow: { ship: [["npm", "publish"]] } and sandbox: { exec: ["npm publish"] }.',
   })
 }

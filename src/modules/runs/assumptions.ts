@@ -1,14 +1,14 @@
-/** What a run takes for granted, and how much of it turned out otherwise. */
-import { TurnbellError } from '../../contracts/errors.ts'
-import { LIMITS } from '../../contracts/limits.ts'
-import type { Assumption, AssumptionsAnswer, AssumptionsInput, Run } from '../../contracts/runs.ts'
+/** Assumptions of a run, and its drift: the share of them that broke. */
+import { TurnbellError } from '../../contracts/errors/errors.ts'
+import { LIMITS } from '../../contracts/limits/limits.ts'
+import type { Assumption, AssumptionsAnswer, AssumptionsInput, Run } from '../../contracts/runs/runs.ts'
 
 export interface AssumptionChange {
   type: 'assumption_made' | 'assumption_held' | 'assumption_broken'
   text: string
 }
 
-/** The list as it then is, and what changed in it. Throws `params_invalid` and `limit_reached`. */
+/** Returns the new list and its changes. Throws `params_invalid` and `limit_reached`. */
 export function changeAssumptions(
   before: readonly Assumption[],
   input: Pick<AssumptionsInput, 'add' | 'hold' | 'break'>,
@@ -16,7 +16,7 @@ export function changeAssumptions(
   const assumptions = before.map((one) => ({ ...one }))
   const changes: AssumptionChange[] = []
   for (const text of input.add) {
-    // Saying it twice does not make it two.
+    // Adding an assumption is idempotent.
     if (assumptions.some((one) => one.text === text)) continue
     assumptions.push({ text, status: 'open' })
     changes.push({ type: 'assumption_made', text })
@@ -24,7 +24,7 @@ export function changeAssumptions(
   if (assumptions.length > LIMITS.run_assumptions_max) {
     throw new TurnbellError('limit_reached', {
       detail: `A run has at most ${LIMITS.run_assumptions_max} assumptions.`,
-      hint: 'Write down what the work stands on, not every step.',
+      hint: 'Record what the work depends on, not every step.',
     })
   }
   const settle = (refs: AssumptionsInput['hold'], status: 'held' | 'broken') => {
@@ -40,7 +40,7 @@ export function changeAssumptions(
   return { assumptions, changes }
 }
 
-/** A run that assumes nothing has not drifted. */
+/** Drift is 0 for a run without assumptions. */
 export function driftOf({ run_id, assumptions }: Pick<Run, 'run_id' | 'assumptions'>): AssumptionsAnswer {
   const broken = assumptions.filter(({ status }) => status === 'broken').length
   const drift = assumptions.length === 0 ? 0 : Math.round((broken / assumptions.length) * 1000) / 1000
@@ -52,6 +52,6 @@ function found(assumptions: Assumption[], ref: string | number): Assumption {
   if (one !== undefined) return one
   throw new TurnbellError('params_invalid', {
     detail: `The run has no assumption ${JSON.stringify(ref)}; it has ${assumptions.length}.`,
-    hint: 'Name one by its text or its number, as `vector assumptions` without changes lists them.',
+    hint: 'Pass the text or number of an assumption; list them with `vector assumptions` without changes.',
   })
 }

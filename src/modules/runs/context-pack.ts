@@ -1,13 +1,13 @@
 /**
- * What a delegate has to know of a run, within a budget: what it is about, what it takes for granted, how far
- * it is, what it is a part of, what happened last.
+ * Packs what a delegate needs to know of a run into a token budget: prompt, assumptions, checkpoints, parent runs and the
+ * latest events.
  *
- * The budget is never exceeded, and counts the whole answer as JSON at so many characters a token. What is
- * newest or nearest goes in first, a piece of each sort in turn, and it says how much stayed out.
+ * The budget covers the whole response as JSON, at `characters_per_token`, and is never exceeded. Sections take turns in
+ * adding their newest or nearest item; the pack contains the number of items left out.
  */
-import { LIMITS } from '../../contracts/limits.ts'
-import type { ContextPack, Run, RunEventView } from '../../contracts/runs.ts'
-import { beginning } from '../../contracts/beginning.ts'
+import { LIMITS } from '../../contracts/limits/limits.ts'
+import type { ContextPack, Run, RunEventView } from '../../contracts/runs/runs.ts'
+import { truncate } from '../../contracts/text/truncate.ts'
 
 export interface PackSources {
   run: Run
@@ -21,9 +21,9 @@ type Section = 'assumptions' | 'checkpoints' | 'parents' | 'events'
 const SECTIONS: readonly Section[] = ['assumptions', 'checkpoints', 'parents', 'events']
 
 const PARENT_PROMPT_LENGTH = 300
-/** Of the words that stand in every pack, however small it is. */
-const SMALL = 64
-/** The prompt leaves this share to everything else, unless nothing else wants it. */
+/** Length of the texts that even the smallest pack contains. */
+const SHORT_LENGTH = 64
+/** Share of the budget for the prompt; it gets more if the other sections leave space. */
 const PROMPT_SHARE = 0.5
 
 export function packOf({ run, parents, events }: PackSources, max_tokens: number): ContextPack {
@@ -43,7 +43,7 @@ export function packOf({ run, parents, events }: PackSources, max_tokens: number
     for (const section of open) {
       const [next] = waiting[section].slice(pack[section].length)
       const longer = next === undefined ? null : withItem(pack, section, next)
-      // With a gap in it, a list would tell another story.
+      // A gap in a list would be misleading, so the section ends here.
       if (longer === null || !fits(longer)) open.delete(section)
       else pack = longer
     }
@@ -59,7 +59,10 @@ function emptyPack(
   const { run_id, agent_id, status, outcome } = run
   const count = (section: Section) => waiting[section].length
   return {
-    ...{ run_id, agent_id: short(agent_id), status, prompt: '' },
+    run_id,
+    agent_id: short(agent_id),
+    status,
+    prompt: '',
     ...(outcome === undefined
       ? {}
       : {
@@ -68,11 +71,14 @@ function emptyPack(
             ...(outcome.summary === undefined ? {} : { summary: short(outcome.summary) }),
           },
         }),
-    ...{ assumptions: [], checkpoints: [], parents: [], events: [] },
+    assumptions: [],
+    checkpoints: [],
+    parents: [],
+    events: [],
     left_out: {
       prompt_characters: run.prompt.length,
       assumptions: count('assumptions'),
-      // Those that the run itself has let go are still in the event stream.
+      // Checkpoints dropped by the run itself are still in the event stream.
       checkpoints: count('checkpoints') + run.checkpoints_dropped,
       parents: count('parents'),
       events: count('events'),
@@ -89,7 +95,7 @@ function withItem(pack: ContextPack, section: Section, item: unknown): ContextPa
   }
 }
 
-/** With as much of the prompt as fits; as it was where that is no more than it had. */
+/** Returns the pack with as much of the prompt as fits. */
 function withPrompt(pack: ContextPack, prompt: string, fits: (pack: ContextPack) => boolean): ContextPack {
   const first = (length: number): ContextPack => {
     const text = prompt.slice(0, length).replace(/[\uD800-\uDBFF]$/, length < prompt.length ? '' : '$&')
@@ -113,12 +119,15 @@ function parentView(parent: PackSources['parents'][number]): ContextPack['parent
   const { run_id, agent_id, status, prompt, checkpoints } = parent
   const checkpoint = checkpoints.at(-1)?.summary
   return {
-    ...{ run_id, agent_id, status, prompt: beginning(prompt, PARENT_PROMPT_LENGTH) },
-    ...(checkpoint === undefined ? {} : { checkpoint: beginning(checkpoint, PARENT_PROMPT_LENGTH) }),
+    run_id,
+    agent_id,
+    status,
+    prompt: truncate(prompt, PARENT_PROMPT_LENGTH),
+    ...(checkpoint === undefined ? {} : { checkpoint: truncate(checkpoint, PARENT_PROMPT_LENGTH) }),
   }
 }
 
-/** Control characters become six in JSON, so they are none here. */
+/** Truncates a text. Replaces control characters, each of which takes six characters in JSON. */
 function short(text: string): string {
-  return beginning(text.replace(/[\u0000-\u001f"\\]/g, ' '), SMALL)
+  return truncate(text.replace(/[\u0000-\u001f"\\]/g, ' '), SHORT_LENGTH)
 }

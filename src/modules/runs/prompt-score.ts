@@ -1,17 +1,16 @@
 /**
- * How well a prompt tells an agent what to do, 0 to 100. A rule of thumb over words and form, for English
- * prompts: no model is asked, and the same prompt always has the same score.
+ * Scores a prompt for an agent from 0 to 100 by rules about words and form. It is meant for English prompts, uses no model
+ * and is deterministic.
  *
- * What it looks for, and how many points each is worth: a goal (20), by what to tell that it is reached (20),
- * what must not happen (15), where to look (15), what is known (10), what the answer should look like (10), a
- * length that says enough and can still be kept in mind (10). Vague words cost up to 15.
+ * Points: goal (20), completion criteria (20), constraints (15), places to look at (15), known facts (10), form of the
+ * answer (10), length (10). Vague words cost up to 15.
  */
-import type { PromptScore } from '../../contracts/runs.ts'
+import type { PromptScore } from '../../contracts/runs/runs.ts'
 
 interface Mark {
   name: string
   of: number
-  /** Each that is found earns its share; `enough` of them earn all. */
+  /** Each match earns a share of the points; `enough` matches earn all. */
   signs: readonly RegExp[]
   enough: number
   missing: string
@@ -26,7 +25,7 @@ const MARKS: readonly Mark[] = [
       /\b(goal|aim|objective|purpose|task|so that|in order to)\b/i,
     ],
     enough: 1,
-    missing: 'Begin with a verb: what is to be done.',
+    missing: 'Begin with a verb that names the task.',
   },
   {
     name: 'done_criteria',
@@ -39,7 +38,7 @@ const MARKS: readonly Mark[] = [
       /\b(must|should) (return|answer|print|show|contain|be able to|refuse|accept)\b/i,
     ],
     enough: 2,
-    missing: 'Say by what one can tell that it is done: a test that passes, an output that is seen.',
+    missing: 'State how to check completion: a test that passes, an expected output.',
   },
   {
     name: 'constraints',
@@ -50,7 +49,7 @@ const MARKS: readonly Mark[] = [
       /\b(must|have to|has to|required|keep|stay|compatible|in the style of)\b/i,
     ],
     enough: 2,
-    missing: 'Say what has to stay as it is, and which bounds hold.',
+    missing: 'State what must not change, and which limits apply.',
   },
   {
     name: 'places',
@@ -63,7 +62,7 @@ const MARKS: readonly Mark[] = [
       /\b\w{1,80}\(\)/,
     ],
     enough: 2,
-    missing: 'Name the files, functions or pages that it is about.',
+    missing: 'Name the files, functions or pages concerned.',
   },
   {
     name: 'known',
@@ -75,7 +74,7 @@ const MARKS: readonly Mark[] = [
       /\b(steps to reproduce|for example|e\.g\.|such as|see)\b/i,
     ],
     enough: 2,
-    missing: 'Say what is known already: why it is needed, what was seen, what was tried.',
+    missing: 'State what is known: why it is needed, what was observed, what was tried.',
   },
   {
     name: 'answer_form',
@@ -86,7 +85,7 @@ const MARKS: readonly Mark[] = [
       /\b(commit|pull request|patch|diff|summary|format)\b/i,
     ],
     enough: 1,
-    missing: 'Say what the answer should look like: a patch, a list, a line.',
+    missing: 'State the form of the answer: a patch, a list, a line.',
   },
 ]
 
@@ -96,7 +95,7 @@ const VAGUE_COST = 5
 const VAGUE_COST_MAX = 15
 
 const LENGTH_POINTS = 10
-/** Below the first nothing much is said; above the last nobody keeps it in mind. */
+/** Characters. A shorter or longer prompt gets no points; between `all_from` and `all_to` it gets all. */
 const LENGTHS = { none_to: 15, all_from: 120, all_to: 6_000, none_from: 14_000 }
 
 export function scorePrompt(prompt: string): PromptScore {
@@ -127,8 +126,8 @@ function lengthOf(prompt: string): Reason {
     points === LENGTH_POINTS
       ? `${length} characters.`
       : length < all_from
-        ? `${length} characters: say more.`
-        : `${length} characters: put what is only to be looked up into a file, and name it.`
+        ? `${length} characters: add detail.`
+        : `${length} characters: move reference material to a file, and name the file.`
   return { name: 'length', points, of: LENGTH_POINTS, detail }
 }
 
@@ -136,5 +135,5 @@ function vagueOf(prompt: string): Reason | null {
   const found = [...new Set([...prompt.matchAll(VAGUE)].map(([text]) => text.toLowerCase()))]
   if (found.length === 0) return null
   const points = -Math.min(VAGUE_COST_MAX, VAGUE_COST * found.length)
-  return { name: 'vague', points, of: 0, detail: `Say what is meant by ${found.slice(0, 3).join(', ')}.` }
+  return { name: 'vague', points, of: 0, detail: `Be specific instead of ${found.slice(0, 3).join(', ')}.` }
 }

@@ -1,47 +1,48 @@
-/** What happens in a run, as events of the one stream, and those of one run read back from it. */
-import { TurnbellError } from '../../contracts/errors.ts'
+/** Publishes the events of runs in the event stream, and reads those of one run. */
+import { TurnbellError } from '../../contracts/errors/errors.ts'
 import type { HubEvent } from '../../contracts/events.ts'
 import type { Json } from '../../contracts/ids.ts'
-import { LIMITS } from '../../contracts/limits.ts'
-import { describeParams } from '../../contracts/describe.ts'
-import { isRunEvent, KNOWN_RUN_EVENTS, KnownRunEvent, RunEvent } from '../../contracts/run-events.ts'
-import type { RunEventView } from '../../contracts/runs.ts'
+import { LIMITS } from '../../contracts/limits/limits.ts'
+import { describeParams } from '../../contracts/validation/describe-issues.ts'
+import { isRunEvent, KNOWN_RUN_EVENTS, KnownRunEvent, RunEvent } from '../../contracts/runs/run-events.ts'
+import type { RunEventView } from '../../contracts/runs/runs.ts'
 import type { EventLog } from '../../ports/event-log.ts'
-import { checkEventData } from '../event-data.ts'
+import { checkEventData } from '../lib/event-data.ts'
 
-/** Whose fact it is, and who tells it: under which name, and who that really is. */
-export interface Teller {
+/** The run of an event, and its author. */
+export interface RunAuthor {
   run_id: string
-  /** As it is told. */
+  /** The name that the caller gives. */
   agent_id: string
+  /** The real caller. */
   identity: string
 }
 
-/** What the other end of a delegation is called in the stream, where `run_id` says whose fact it is. */
-const OTHER_END: Record<string, string> = {
+/** Field of the other run of a delegation, because `run_id` is the run of the event. */
+const OTHER_RUN_FIELD: Record<string, string> = {
   delegation_sent: 'target_run_id',
   delegation_received: 'source_run_id',
 }
 
-/** Throws `params_invalid` for what is no such fact. */
-export function tellRunEvent(
+/** Throws `params_invalid` for an event that does not match its schema. */
+export function publishRunEvent(
   events: Pick<EventLog, 'append'>,
-  { run_id, agent_id, identity }: Teller,
+  { run_id, agent_id, identity }: RunAuthor,
   type: string,
   data: Record<string, Json> = {},
 ): HubEvent {
   checkEventData(data)
-  const fact = { type, data }
-  const form = KNOWN_RUN_EVENTS.includes(type) ? KnownRunEvent : RunEvent
-  const parsed = form.safeParse(fact)
-  if (!parsed.success) throw misfit(type, describeParams(form, fact, parsed.error), parsed.error)
+  const given = { type, data }
+  const schema = KNOWN_RUN_EVENTS.includes(type) ? KnownRunEvent : RunEvent
+  const parsed = schema.safeParse(given)
+  if (!parsed.success) throw invalidEvent(type, describeParams(schema, given, parsed.error), parsed.error)
   const { run_id: other, ...rest } = data
-  const end = OTHER_END[type]
-  const told = end === undefined || other === undefined ? rest : { ...rest, [end]: other }
-  return events.append({ type, agent_id: identity, data: { ...told, run_id, agent_id } })
+  const field = OTHER_RUN_FIELD[type]
+  const fields = field === undefined || other === undefined ? rest : { ...rest, [field]: other }
+  return events.append({ type, agent_id: identity, data: { ...fields, run_id, agent_id } })
 }
 
-/** The newest of a run, oldest of them first. Calls that were made in the run are none. */
+/** Returns the newest events of a run, oldest first, without the calls made in the run. */
 export function eventsOfRun(events: Pick<EventLog, 'read'>, run_id: string, limit: number): RunEventView[] {
   if (limit === 0) return []
   const { events: all } = events.read({ run_id, limit: LIMITS.event_log_events_max })
@@ -52,19 +53,22 @@ export function eventsOfRun(events: Pick<EventLog, 'read'>, run_id: string, limi
 }
 
 function viewOf({ seq, timestamp: at, type, agent_id: identity, data }: HubEvent): RunEventView {
-  const { run_id: _, agent_id: told, ...rest } = data
-  const agent_id = typeof told === 'string' ? told : (identity ?? '')
+  const { run_id: _, agent_id: given, ...rest } = data
+  const agent_id = typeof given === 'string' ? given : (identity ?? '')
   return {
-    ...{ seq, at, type, agent_id },
+    seq,
+    at,
+    type,
+    agent_id,
     ...(identity === null || identity === agent_id ? {} : { identity }),
     data: rest,
   }
 }
 
-function misfit(type: string, why: string, cause: unknown): TurnbellError {
+function invalidEvent(type: string, why: string, cause: unknown): TurnbellError {
   return new TurnbellError('params_invalid', {
     detail: `${type}: ${why}`,
-    hint: 'Say what is missing, or use a type of your own, which begins with x. and takes any data.',
+    hint: 'Add what is missing, or use a custom type, which begins with x. and takes any data.',
     cause,
   })
 }

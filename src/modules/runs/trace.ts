@@ -1,11 +1,11 @@
-/** The tree of delegations that a run stands in. What is not there any more is shown as missing. */
-import { LIMITS } from '../../contracts/limits.ts'
-import type { Run, Trace, TracedRun, TraceNode } from '../../contracts/runs.ts'
+/** The delegation tree around a run. Deleted runs are shown as missing. */
+import { LIMITS } from '../../contracts/limits/limits.ts'
+import type { Run, Trace, TracedRun, TraceNode } from '../../contracts/runs/runs.ts'
 import { summaryOf } from './summary.ts'
 
 export type FindRun = (run_id: string) => Promise<Run | null>
 
-/** Generation by generation, so that where there are too many runs the nearest are shown. */
+/** Breadth first, so that the nearest runs are shown if there are too many. */
 export async function traceOf(root: Run, depth: number, find: FindRun): Promise<Trace> {
   const top: TraceNode = { run: summaryOf(root), children: [] }
   let shown = 1
@@ -23,13 +23,13 @@ export async function traceOf(root: Run, depth: number, find: FindRun): Promise<
         }
         shown += 1
         const child = above.includes(run_id) ? null : await find(run_id)
-        const told: TracedRun = above.includes(run_id)
+        const traced: TracedRun = above.includes(run_id)
           ? { run_id, repeated: true }
           : child === null
             ? { run_id, missing: true }
             : summaryOf(child)
-        bytes += Buffer.byteLength(JSON.stringify(told))
-        const below: TraceNode = { run: told, children: [] }
+        bytes += Buffer.byteLength(JSON.stringify(traced))
+        const below: TraceNode = { run: traced, children: [] }
         node.children.push(below)
         if (child !== null) next.push({ node: below, run: child, above: [...above, run_id] })
       }
@@ -54,7 +54,7 @@ async function parentOf(run: Run, find: FindRun): Promise<TracedRun | null> {
   return parent === null ? { run_id, missing: true } : summaryOf(parent)
 }
 
-/** Who delegated it, who delegated that, and so on: nearest first. The last may be missing. */
+/** Returns the runs that delegated this one, nearest first. The last may be missing. */
 export async function parentsOf(
   run: Run,
   find: FindRun,

@@ -1,8 +1,8 @@
-/** Asks an embedder and looks at what it answers: one that may be mistaken is another's code. */
-import { TurnbellError } from '../../contracts/errors.ts'
+/** Calls an embedder and validates its result, because it is third-party code. */
+import { TurnbellError } from '../../contracts/errors/errors.ts'
 import type { Embedder } from '../../ports/embedder.ts'
 
-/** @throws `embedding_failed`, whatever the embedder threw or answered instead. */
+/** Throws `embedding_failed` for any error of the embedder and for invalid vectors. */
 export async function embedAll(embedder: Embedder, texts: readonly string[]): Promise<Float32Array[]> {
   let vectors: Float32Array[]
   try {
@@ -13,10 +13,10 @@ export async function embedAll(embedder: Embedder, texts: readonly string[]): Pr
   }
   const dimension = vectors[0]?.length ?? 0
   if (vectors.length !== texts.length || dimension === 0) {
-    throw failed(`the model ${embedder.model} gave ${vectors.length} vectors for ${texts.length} texts`)
+    throw failed(`the model ${embedder.model} returned ${vectors.length} vectors for ${texts.length} texts`)
   }
   if (vectors.some((vector) => vector.length !== dimension || !vector.every(Number.isFinite))) {
-    throw failed(`the model ${embedder.model} gave vectors that cannot be compared`)
+    throw failed(`the model ${embedder.model} returned invalid vectors`)
   }
   return vectors
 }
@@ -24,7 +24,7 @@ export async function embedAll(embedder: Embedder, texts: readonly string[]): Pr
 function failed(detail: string, cause?: unknown): TurnbellError {
   return new TurnbellError('embedding_failed', {
     detail,
-    hint: 'Look whether the folder that `memory.model_dir` names holds a whole model for sentences.',
+    hint: 'Check that the folder in `memory.model_dir` contains a complete sentence model.',
     cause,
   })
 }

@@ -1,42 +1,39 @@
 /**
- * Finds documents by the words they share with a query: BM25+ over three fields, by minisearch.
+ * Keyword search: BM25+ over three fields, by minisearch.
  *
- * A query costs what its words' occurrences cost, about a microsecond each, and a task's text is full of
- * words that stand in every second document and tell them apart from nothing. So a query uses its rarest
- * words first and stops where it has cost enough. Longer words are looked for in a short query only, and
- * misspelt ones only for a word that no document has.
+ * Each occurrence of a query word costs about a microsecond, and the text of a task contains many common words that do
+ * not distinguish documents. So a query uses its rarest words first, up to a maximum cost. Prefixes match only in a short
+ * query, and misspellings only for a word that no document contains.
  */
 import MiniSearch from 'minisearch'
 import { chooseWords, stemsOf } from './query-words.ts'
 import { createRowChanges } from './row-changes.ts'
 import type { ReadDoc, SearchDoc } from './search-doc.ts'
+import { createSerialQueue } from '../../ports/serial-queue.ts'
 
 export interface KeywordIndex<T extends object> {
-  /**
-   * Makes the index one of exactly these rows. Only the differences to the last time are read; after the
-   * first time that is next to nothing. Several at once take place in their order.
-   */
+  /** Updates the index to these rows by their difference to the previous ones. Concurrent calls run in order. */
   sync(rows: readonly T[]): Promise<void>
   /**
-   * How well each document fits, in (0, 1] and by its id; what does not fit at all is left out. Near 1 is a
-   * document that says the query's four weightiest words, or all there are; one word of two gives some 0.6.
+   * Returns the score of each matching document by its id, in (0, 1]. A document with the four most significant words of
+   * the query scores nearly 1; one with one word of two scores about 0.6.
    */
   search(query: string): Map<string, number>
 }
 
-export interface KeywordIndexNeeds<T extends object> {
+export interface KeywordIndexDeps<T extends object> {
   read: ReadDoc<T>
-  /** Lets others have the loop for a moment: taking in many rows is done in slices. */
+  /** Yields to the event loop between slices of rows. */
   pause: () => Promise<void>
 }
 
-/** A summary is written to be found by; a body mentions many things. */
+/** Weight of a match by field. */
 const BOOST = { title: 2, body: 1, also: 1.5 }
 
-/** Characters that are taken in before others have the loop: some five milliseconds. */
+/** Characters indexed between two yields to the event loop; takes about five milliseconds. */
 const SLICE_CHARACTERS = 8_000
 
-/** A document as it is indexed: the fields are their words already, with spaces between. */
+/** An indexed document; its fields contain stemmed words separated by spaces. */
 interface Entry extends SearchDoc {
   number: number
 }
@@ -54,24 +51,27 @@ function split(text: string): string[] {
   return text === '' ? [] : text.split(' ')
 }
 
-export function createKeywordIndex<T extends object>(needs: KeywordIndexNeeds<T>): KeywordIndex<T> {
+export function createKeywordIndex<T extends object>(deps: KeywordIndexDeps<T>): KeywordIndex<T> {
   const index = new MiniSearch<Entry>({
-    ...{ fields: Object.keys(BOOST), idField: 'number', tokenize: split, processTerm: (word) => word },
+    fields: Object.keys(BOOST),
+    idField: 'number',
+    tokenize: split,
+    processTerm: (word) => word,
   })
   const changesOf = createRowChanges<T>()
   const entries = new Map<T, Entry>()
   const ids = new Map<number, string>()
-  /** In how many documents a word is. */
-  const spread = new Map<string, number>()
+  /** Number of documents that contain a word. */
+  const document_counts = new Map<string, number>()
   let next = 0
-  let queue = Promise.resolve()
+  const enqueue = createSerialQueue()
 
   function add(row: T): number {
-    const entry = entryOf(needs.read(row), next++)
+    const entry = entryOf(deps.read(row), next++)
     entries.set(row, entry)
     ids.set(entry.number, entry.id)
     index.add(entry)
-    for (const word of distinctWords(entry)) spread.set(word, (spread.get(word) ?? 0) + 1)
+    for (const word of distinctWords(entry)) document_counts.set(word, (document_counts.get(word) ?? 0) + 1)
     return sizeOf(entry)
   }
 
@@ -82,9 +82,9 @@ export function createKeywordIndex<T extends object>(needs: KeywordIndexNeeds<T>
     ids.delete(entry.number)
     index.remove(entry)
     for (const word of distinctWords(entry)) {
-      const left = (spread.get(word) ?? 1) - 1
-      if (left > 0) spread.set(word, left)
-      else spread.delete(word)
+      const left = (document_counts.get(word) ?? 1) - 1
+      if (left > 0) document_counts.set(word, left)
+      else document_counts.delete(word)
     }
     return sizeOf(entry)
   }
@@ -95,34 +95,30 @@ export function createKeywordIndex<T extends object>(needs: KeywordIndexNeeds<T>
       characters += change(row)
       if (characters < SLICE_CHARACTERS) continue
       characters = 0
-      await needs.pause()
+      await deps.pause()
     }
   }
 
-  async function take(rows: readonly T[]): Promise<void> {
+  async function update(rows: readonly T[]): Promise<void> {
     const { added, removed } = changesOf(rows)
     await inSlices(removed, remove)
     await inSlices(added, add)
   }
 
   return {
-    sync(rows) {
-      const taken = queue.then(() => take(rows))
-      queue = taken.catch(() => {})
-      return taken
-    },
+    sync: (rows) => enqueue(() => update(rows)),
     search(query) {
-      const { words, begins, wrongLetters, full } = chooseWords(query, spread, ids.size)
+      const { words, isPrefix, editDistance, full_score } = chooseWords(query, document_counts, ids.size)
       const scores = new Map<string, number>()
       index.search(words.join(' '), {
         boost: BOOST,
-        prefix: begins,
-        fuzzy: wrongLetters,
-        // Each is taken as it comes, so that nothing has to be sorted.
+        prefix: isPrefix,
+        fuzzy: editDistance,
+        // Scores are collected in the filter, so that minisearch has nothing to sort.
         filter(found) {
           const id = ids.get(found.id as number)
-          // minisearch multiplies by the number of words that were found, which makes too much of long queries.
-          const share = found.score / Math.max(1, found.queryTerms.length) / full
+          // minisearch multiplies by the number of matched words, which overrates long queries.
+          const share = found.score / Math.max(1, found.queryTerms.length) / full_score
           if (id !== undefined) scores.set(id, Math.max(scores.get(id) ?? 0, Math.tanh(1.5 * share)))
           return false
         },

@@ -1,9 +1,8 @@
 /**
- * What is new in a list and what is gone since it was last looked at, told by identity: a row that has
- * changed is another object.
+ * Added and removed rows of a list since the previous call, compared by identity: a changed row is a new object.
  *
- * Lists grow at an end and stay as they are for the rest, so only what lies between the first and the last
- * difference is looked up; comparing the rest costs some ten microseconds for ten thousand rows.
+ * Most lists only grow at an end, so only the rows between the first and the last difference are looked up. Comparing the
+ * others takes about ten microseconds for ten thousand rows.
  */
 
 export interface RowChanges<T> {
@@ -11,7 +10,7 @@ export interface RowChanges<T> {
   removed: readonly T[]
 }
 
-/** Each call tells the difference to the call before; the first one tells every row. No row is in a list twice. */
+/** Each call returns the difference to the previous call; the first one returns every row as added. Rows must be unique. */
 export function createRowChanges<T extends object>(): (rows: readonly T[]) => RowChanges<T> {
   let known: readonly T[] = []
   return (rows) => {
@@ -23,7 +22,7 @@ export function createRowChanges<T extends object>(): (rows: readonly T[]) => Ro
     const before = known.slice(same, known.length - sameAtEnd)
     const now = rows.slice(same, rows.length - sameAtEnd)
     if (before.length === 0 && now.length === 0) return { added: [], removed: [] }
-    // A copy: whoever handed the list over may go on with it.
+    // A copy, because the caller may modify its list.
     known = [...rows]
     return { added: without(now, before), removed: without(before, now) }
   }

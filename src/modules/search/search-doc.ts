@@ -1,17 +1,14 @@
-/** What a search knows of one thing that can be found. */
+/** A document to search. */
 
 export interface SearchDoc {
   id: string
-  /** What says most in the fewest words: a summary. */
+  /** A summary. */
   title: string
-  /** Everything else that says what it means. Title and body together are what a model reads. */
+  /** The rest of the text. A model embeds title and body. */
   body: string
-  /** Found by its words, and nothing a model should read: tags, paths, names. */
+  /** Tags, paths and names, which are found by keywords and are not embedded. */
   also: string
 }
 
-/**
- * How a row becomes a document. Read once for each object, so a row that has changed must be another object,
- * and one that has not should be the same.
- */
+/** Converts a row to a document. Called once for each object, so a changed row must be a new object. */
 export type ReadDoc<T extends object> = (row: T) => SearchDoc

@@ -1,25 +1,25 @@
 /**
- * How well each document fits what somebody asks: by meaning where a model can be asked, by words where not.
+ * Ranks documents for a query: by embeddings if a model is available, otherwise by keywords.
  *
- * A search never fails for want of a model, and never waits long for one. What it answers then says that it
- * is less than it could be, and what to do about it.
+ * A search never fails because of the model and waits at most `search_wait_ms` for it. A result of keywords is marked as
+ * degraded, with the reason.
  */
-import { TurnbellError } from '../../contracts/errors.ts'
-import { LIMITS } from '../../contracts/limits.ts'
+import { TurnbellError } from '../../contracts/errors/errors.ts'
+import { LIMITS } from '../../contracts/limits/limits.ts'
 import type { Clock } from '../../ports/clock.ts'
 import type { Embedder } from '../../ports/embedder.ts'
 import type { Log } from '../../ports/log.ts'
-import type { VectorShelf } from '../../ports/vector-shelf.ts'
+import type { VectorStore } from '../../ports/vector-store.ts'
 import { embedAll } from './embed-all.ts'
 import { createKeywordIndex } from './keyword-index.ts'
-import { createMeanings, type Meanings } from './meanings.ts'
+import { createEmbeddings, type Embeddings } from './embeddings.ts'
 import type { ReadDoc } from './search-doc.ts'
 
-export interface SearchNeeds<T extends object> {
-  /** Null where no model is configured. */
+export interface SearchDeps<T extends object> {
+  /** Null if no model is configured. */
   embedder: Embedder | null
-  /** Null where no vectors are to be kept. */
-  shelf: VectorShelf | null
+  /** Null if vectors are not saved. */
+  vectors: VectorStore | null
   read: ReadDoc<T>
   clock: Pick<Clock, 'after' | 'soon'>
   log: Log
@@ -27,119 +27,119 @@ export interface SearchNeeds<T extends object> {
 
 export interface Search<T extends object> {
   /**
-   * How well each fits, in [0, 1] by its id; what does not fit at all may be left out. `rows` are all that
-   * there is, whatever the caller makes of the answer: what is not among them is forgotten.
+   * Returns scores in [0, 1] by id; rows without a match may be missing. `rows` must be all rows, because others are
+   * removed from the index.
    */
   rank(rows: readonly T[], query: string): Promise<Ranking>
-  /**
-   * These are the rows now. What is new of them is read in the background, so that no query waits for it; never fails.
-   */
+  /** Indexes new rows in the background, so that no query waits for them. Never fails. */
   learn(rows: readonly T[]): void
-  /** Resolves when everything in the background is done, or cannot be done. */
+  /** Resolves once all background work has finished or failed. */
   settle(): Promise<void>
-  /** Ends the work in the background soon, and keeps what it has done. */
+  /** Stops background work and saves its results. */
   close(): Promise<void>
 }
 
 export interface Ranking {
   scores: Map<string, number>
-  /** Whether words stood in for meaning, at least for some of the documents. */
+  /** Whether at least some documents were ranked by keywords instead of embeddings. */
   degraded: boolean
-  /** For the person who could mend it. */
+  /** The cause and the fix, for the person. */
   degraded_reason?: string
 }
 
-/** The reason where nobody brought one. */
+/** The reason without a model. */
 export const NO_MODEL =
-  'No model is configured, so texts are found by their words: name the folder of one in config.yaml, `memory.model_dir`.'
+  'No model is configured, so texts are found by keywords only: set `memory.model_dir` in config.yaml to the folder of a model.'
 
-export function createSearch<T extends object>(needs: SearchNeeds<T>): Search<T> {
-  const { embedder, read, clock, log } = needs
+export function createSearch<T extends object>(deps: SearchDeps<T>): Search<T> {
+  const { embedder, read, clock, log } = deps
   const keywords = createKeywordIndex<T>({
-    ...{ read, pause: () => new Promise<void>((turned) => clock.soon(turned)) },
+    read,
+    pause: () => new Promise<void>((resolve) => clock.soon(resolve)),
   })
-  const meanings = embedder === null ? null : createMeanings<T>({ ...needs, embedder })
-  /** Why it failed when it was last asked. */
-  let trouble: string | null = null
+  const embeddings = embedder === null ? null : createEmbeddings<T>({ ...deps, embedder })
+  /** The last error of the model; null while it works. */
+  let failure: string | null = null
   let learning: Promise<void> = Promise.resolve()
 
-  function working(): null {
-    if (trouble !== null) log.info({ model: embedder?.model }, 'texts are embedded again')
-    trouble = null
+  function onSuccess(): null {
+    if (failure !== null) log.info({ model: embedder?.model }, 'model works again')
+    failure = null
     return null
   }
 
-  function broken(error: unknown): string {
+  function onFailure(error: unknown): string {
     const reason = error instanceof TurnbellError ? `${error.detail}. ${error.hint}` : String(error)
-    // Once, and not at every search while it stays so.
-    if (trouble !== reason) log.warn({ err: error, model: embedder?.model }, `searching by words: ${reason}`)
-    trouble = reason
+    // Logged once, not at every search.
+    if (failure !== reason)
+      log.warn({ err: error, model: embedder?.model }, `model failed, searching by keywords: ${reason}`)
+    failure = reason
     return reason
   }
 
-  async function byWords(rows: readonly T[], query: string, reason: string): Promise<Ranking> {
+  async function byKeywords(rows: readonly T[], query: string, reason: string): Promise<Ranking> {
     await keywords.sync(rows)
     return { scores: keywords.search(query), degraded: true, degraded_reason: reason }
   }
 
-  /** Whoever asks next hears of its failure. */
+  /** A failure is returned by the next search. */
   function inBackground(work: Promise<void>): void {
-    const told = work.then(working, broken)
-    learning = learning.then(() => told).then(() => {})
+    const settled = work.then(onSuccess, onFailure)
+    learning = learning.then(() => settled).then(() => {})
   }
 
-  async function byMeaning(
+  async function byEmbeddings(
     rows: readonly T[],
     query: string,
     embedder: Embedder,
-    meanings: Meanings<T>,
+    embeddings: Embeddings<T>,
   ): Promise<Ranking> {
-    await meanings.follow(rows)
+    await embeddings.follow(rows)
     const [vector = new Float32Array()] = await embedAll(embedder, [query])
-    await meanings.expect(vector.length)
+    await embeddings.expect(vector.length)
     let reason: string | null = null
-    if (meanings.missing().size > LIMITS.search_waited_texts_max) inBackground(meanings.catchUp())
-    else reason = await meanings.catchUp().then(working, broken)
-    const missing = meanings.missing()
-    const scores = meanings.search(vector)
+    if (embeddings.missing().size > LIMITS.search_new_texts_max) inBackground(embeddings.catchUp())
+    else reason = await embeddings.catchUp().then(onSuccess, onFailure)
+    const missing = embeddings.missing()
+    const scores = embeddings.search(vector)
     if (missing.size === 0) return { scores, degraded: false }
-    reason ??= `${missing.size} of ${rows.length} texts are not embedded yet and are found by their words; ask again soon.`
-    const words = await byWords(rows, query, reason)
-    for (const id of missing) scores.set(id, words.scores.get(id) ?? 0)
-    return { ...words, scores }
+    reason ??= `${missing.size} of ${rows.length} texts are not embedded yet and are found by keywords; search again soon.`
+    const by_keywords = await byKeywords(rows, query, reason)
+    for (const id of missing) scores.set(id, by_keywords.scores.get(id) ?? 0)
+    return { ...by_keywords, scores }
   }
 
   return {
     async rank(rows, query) {
       if (query.trim() === '') return { scores: new Map(), degraded: false }
-      if (embedder === null || meanings === null) return byWords(rows, query, NO_MODEL)
+      if (embedder === null || embeddings === null) return byKeywords(rows, query, NO_MODEL)
       try {
-        return await within(clock, byMeaning(rows, query, embedder, meanings))
+        return await within(clock, byEmbeddings(rows, query, embedder, embeddings))
       } catch (error) {
         if (!(error instanceof TurnbellError && error.code === 'embedding_failed')) throw error
-        return byWords(rows, query, broken(error))
+        return byKeywords(rows, query, onFailure(error))
       }
     },
     learn(rows) {
-      if (meanings === null) inBackground(keywords.sync(rows))
-      else inBackground(meanings.follow(rows).then(() => meanings.catchUp()))
+      if (embeddings === null) inBackground(keywords.sync(rows))
+      else inBackground(embeddings.follow(rows).then(() => embeddings.catchUp()))
     },
     async settle() {
       await learning
-      await meanings?.save()
+      await embeddings?.save()
     },
-    close: async () => meanings?.close(),
+    close: async () => embeddings?.close(),
   }
 }
 
-/** A model that takes too long goes on by itself; whoever asks later has it. */
+/** Rejects after `search_wait_ms`. The model continues in the background, for later searches. */
 function within<T>(clock: Pick<Clock, 'after'>, promise: Promise<T>): Promise<T> {
   return new Promise((resolve, reject) => {
     const timer = clock.after(LIMITS.search_wait_ms, () =>
       reject(
         new TurnbellError('embedding_failed', {
-          detail: `the model gave no answer within ${LIMITS.search_wait_ms / 1_000} s`,
-          hint: 'It may still be loading: ask again in a moment.',
+          detail: `the model did not respond within ${LIMITS.search_wait_ms / 1_000} s`,
+          hint: 'It may still be loading; search again later.',
         }),
       ),
     )

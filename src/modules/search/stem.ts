@@ -1,10 +1,10 @@
 /**
- * One and many of an English word are the same word to a search: `cache` and `caches`, `query` and `queries`,
- * `class` and `classes`. What comes out need not be a word; it must come out the same for both.
+ * Returns the same stem for the singular and the plural of an English word: `cache` and `caches`, `query` and `queries`,
+ * `class` and `classes`. The stem need not be a word.
  */
 export function stemOf(word: string): string {
   const one = singular(word)
-  // Of `classes` as of `caches` an e is left, which only one of them had before.
+  // Removing the s leaves an e in `classes` as in `caches`, which only the singular `cache` has.
   return one.length > 4 && one.endsWith('e') ? one.slice(0, -1) : one
 }
 

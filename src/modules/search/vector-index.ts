@@ -1,35 +1,36 @@
 /**
- * Vectors by id, and which of them point the same way as another.
+ * Vectors by id, with an exact search by cosine.
  *
- * Every one is compared: for the ten thousand texts of a project that takes a few milliseconds, and an index
- * that leaves some out would have to be kept and could be wrong.
+ * Every vector is compared. For the ten thousand texts of a project that takes a few milliseconds, and an approximate
+ * index would have to be stored and could miss results.
  */
 
 export interface VectorIndex {
   readonly dimension: number
   readonly size: number
   has(id: string): boolean
-  /** Any length but none at all; in place of the one it had. @throws RangeError for another dimension. */
+  /** Adds or replaces a vector of any length above 0. Throws RangeError for another dimension. */
   put(id: string, vector: Float32Array): void
-  /** Removing what is not there is no error. */
+  /** Has no effect for an unknown id. */
   remove(id: string): void
-  /** The cosine to each by its id, in [0, 1]: what points away is as far off as what has nothing to do with it. */
+  /** Returns the cosine to each vector by its id; negative values become 0. */
   search(vector: Float32Array): Map<string, number>
-  /** Copies, of length 1. */
+  /** Returns copies of length 1. */
   entries(): { id: string; vector: Float32Array }[]
 }
 
-const ROOM_AT_FIRST = 64
+/** Number of vectors. */
+const INITIAL_CAPACITY = 64
 
 export function createVectorIndex(dimension: number): VectorIndex {
   const ids: string[] = []
   const places = new Map<string, number>()
-  // All in one piece, one after the other: memory that is read in its order is read fastest.
-  let packed = new Float32Array(ROOM_AT_FIRST * dimension)
+  // One contiguous array, because sequential memory access is fastest.
+  let packed = new Float32Array(INITIAL_CAPACITY * dimension)
 
   function unit(vector: Float32Array): Float32Array {
     if (vector.length !== dimension) {
-      throw new RangeError(`a vector of dimension ${vector.length} among those of ${dimension}`)
+      throw new RangeError(`expected a vector of dimension ${dimension}, found ${vector.length}`)
     }
     const length = Math.sqrt(dot(vector, vector, 0))
     return length > 0 && Number.isFinite(length) ? vector.map((value) => value / length) : vector.map(() => 0)
@@ -55,7 +56,7 @@ export function createVectorIndex(dimension: number): VectorIndex {
     remove(id) {
       const place = places.get(id)
       if (place === undefined) return
-      // The last one takes its place.
+      // The last vector moves to the free place.
       const last = ids.length - 1
       const moved = ids[last] ?? id
       packed.copyWithin(place * dimension, last * dimension, (last + 1) * dimension)
@@ -77,7 +78,7 @@ export function createVectorIndex(dimension: number): VectorIndex {
   }
 }
 
-/** Of `a` with as much of `b` from `start` on. Four sums, because one would wait for itself at every step. */
+/** Dot product of `a` and `b` from `start`. Four sums, so that additions do not wait for each other. */
 function dot(a: Float32Array, b: Float32Array, start: number): number {
   let s0 = 0
   let s1 = 0

@@ -1,12 +1,12 @@
-/** The reference record store. */
-import type { HeldRecords, RecordRow, RecordStore } from '../../ports/record-store.ts'
-import { createTurns } from '../turns.ts'
+/** The reference record store, in memory. */
+import type { KindRecords, RecordRow, RecordStore } from '../../ports/record-store.ts'
+import { createRecordQueue } from '../file/records/record-queue.ts'
 
 export function createMemoryRecordStore(): RecordStore {
   const kinds = new Map<string, Map<string, RecordRow>>()
-  const turns = createTurns()
+  const queue = createRecordQueue()
 
-  const held = (kind: string): HeldRecords => ({
+  const held = (kind: string): KindRecords => ({
     async put(id, body) {
       const records = kinds.get(kind) ?? new Map<string, RecordRow>()
       kinds.set(kind, records.set(id, { id, body: structuredClone(body) }))
@@ -20,21 +20,21 @@ export function createMemoryRecordStore(): RecordStore {
     async remove(id) {
       kinds.get(kind)?.delete(id)
     },
-    async setAside(id) {
+    async quarantine(id) {
       kinds.get(kind)?.delete(id)
     },
   })
 
   return {
     put(kind, id, body) {
-      // As it is now: the caller may change it while the put waits for its turn.
+      // Copied, because the caller may change the body while the put is queued.
       const copy = structuredClone(body)
-      return turns.one(kind, id, () => held(kind).put(id, copy))
+      return queue.perKey(kind, id, () => held(kind).put(id, copy))
     },
-    get: (kind, id) => turns.one(kind, id, () => held(kind).get(id)),
+    get: (kind, id) => queue.perKey(kind, id, () => held(kind).get(id)),
     list: (kind) => held(kind).list(),
-    remove: (kind, id) => turns.one(kind, id, () => held(kind).remove(id)),
-    setAside: (kind, id, reason) => turns.one(kind, id, () => held(kind).setAside(id, reason)),
-    exclusive: (kind, work) => turns.alone(kind, () => work(held(kind))),
+    remove: (kind, id) => queue.perKey(kind, id, () => held(kind).remove(id)),
+    quarantine: (kind, id, reason) => queue.perKey(kind, id, () => held(kind).quarantine(id, reason)),
+    exclusive: (kind, work) => queue.exclusive(kind, () => work(held(kind))),
   }
 }

@@ -1,8 +1,8 @@
-/** The body of a bare request as text. */
+/** Reads the body of a request as text. */
 import type { IncomingMessage } from 'node:http'
-import { TurnbellError } from '../../contracts/errors.ts'
+import { TurnbellError } from '../../contracts/errors/errors.ts'
 
-/** Throws `body_too_large` past `bytes_max`, and `request_invalid` when the client goes away in the middle. */
+/** Throws `body_too_large` beyond `bytes_max`, and `request_invalid` if the client disconnects before the end. */
 export function readBody(request: IncomingMessage, bytes_max: number): Promise<string> {
   const tooLarge = () =>
     new TurnbellError('body_too_large', { detail: `The body is over ${bytes_max} bytes.` })

@@ -1,19 +1,18 @@
-/** Calls of the kernel over HTTP: the same dispatch for every route, under every name. */
+/** Calls of actions over HTTP; all routes use the same dispatch. */
 import type { FastifyReply, FastifyRequest } from 'fastify'
-import { answeredBy } from './answered.ts'
+import { answerOf } from './answered.ts'
 import { contextInHeaders } from './context.ts'
 import { parsed } from './parsed.ts'
 import { PROBLEM_TYPE } from './problems.ts'
 import { narrowingInHeaders, narrowingInRequest } from '../narrowing.ts'
 import { batched } from '../../kernel/batch.ts'
+import { createBudget } from '../../kernel/budget.ts'
 import type { Deprecated, DispatchOutcome } from '../../kernel/define.ts'
 import type { Kernel } from '../../kernel/dispatch.ts'
-import type { HttpRoute } from '../../kernel/project-http.ts'
+import type { HttpRoute } from '../../kernel/projections/project-http.ts'
 import { BatchRequest, CallRequest } from '../../contracts/http.ts'
 
-/**
- * `POST /call`: 200 `{result}`, or a problem with its status. What was called by an old name is told where today's is.
- */
+/** `POST /call`: 200 `{result}`, or a problem with its status. A `link` header points from an old name to the current one. */
 export async function call(kernel: Kernel, request: FastifyRequest, reply: FastifyReply): Promise<unknown> {
   const { tool, action, params } = parsed(CallRequest, request.body)
   const outcome = await kernel.dispatch({
@@ -28,10 +27,10 @@ export async function call(kernel: Kernel, request: FastifyRequest, reply: Fasti
   return note === undefined ? { result } : { result, note }
 }
 
-/** `POST /batch`: in parallel, answered in order, each with its own error. */
+/** `POST /batch`: runs several at a time; answers are in order, each with its own error. */
 export async function batch(kernel: Kernel, request: FastifyRequest, reply: FastifyReply): Promise<unknown> {
   const { calls, context } = parsed(BatchRequest, request.body)
-  const shared = from(request, reply)
+  const shared = { ...from(request, reply), budget: createBudget() }
   shared.context = { ...shared.context, ...context }
   return batched(calls, (one) => kernel.dispatch({ ...one, ...shared }))
 }
@@ -54,12 +53,12 @@ export async function action(
   return outcome.result
 }
 
-/** A header takes no other characters. */
+/** Replaces characters that a header cannot contain. */
 function asciiOf(text: string): string {
   return text.replace(/[^ -~]/g, '?')
 }
 
-/** Where today's name of an old one is (RFC 5829). */
+/** Returns the link to the current name of an action (RFC 5829). */
 function successor({ facade, action }: Deprecated): string {
   return `</api/${facade}/${action}>; rel="successor-version"`
 }
@@ -69,14 +68,14 @@ function refuse(reply: FastifyReply, { problem }: Extract<DispatchOutcome, { ok:
   return problem
 }
 
-/** Who calls, from where and within which bounds. */
+/** Returns the caller, its context and its bounds. */
 function from(request: FastifyRequest, reply: FastifyReply) {
   return {
     caller: request.caller,
     context: contextInHeaders(request.headers),
-    // What a GET asks with are the action's parameters, and a bound is none of them.
+    // The query of a GET contains the action's parameters, so bounds are only read from headers.
     narrowing:
       request.method === 'GET' ? narrowingInHeaders(request.headers) : narrowingInRequest(request.raw),
-    answered: answeredBy(reply.raw),
+    answer: answerOf(reply.raw),
   }
 }

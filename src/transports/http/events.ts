@@ -1,35 +1,36 @@
-/** The one event stream over HTTP: a page of JSON, or server-sent events that can be resumed. */
+/** The event stream over HTTP: a JSON page, or resumable server-sent events. */
 import type { ServerResponse } from 'node:http'
 import type { HubEvent } from '../../contracts/events.ts'
-import { TurnbellError } from '../../contracts/errors.ts'
-import { LIMITS } from '../../contracts/limits.ts'
+import { TurnbellError } from '../../contracts/errors/errors.ts'
+import { LIMITS } from '../../contracts/limits/limits.ts'
 import type { Caller } from '../../contracts/token.ts'
-import { mayHear } from '../../kernel/policy.ts'
+import { readableBy } from '../../kernel/gate.ts'
+import { mayReadEvent } from '../../kernel/policy.ts'
 import type { EventLog, EventQuery } from '../../ports/event-log.ts'
-import type { Doors } from '../doors.ts'
+import type { HubApi } from '../hub-api.ts'
 import { whenClosed } from './answered.ts'
 
-/** `since` as a caller spells it: a seq, or an ISO time. */
+/** Parses `since`: a seq or an ISO time. Throws `request_invalid`. */
 export function position(since: string | undefined): number | string | undefined {
   if (since === undefined) return undefined
   if (/^\d{1,15}$/.test(since)) return Number(since)
   if (!Number.isNaN(Date.parse(since)) && /^\d{4}-/.test(since)) return since
   throw new TurnbellError('request_invalid', {
     detail: `since: expected a seq or an ISO time, found ${JSON.stringify(since)}`,
-    hint: 'Take `next` of the page before, or a time like 2026-01-31T12:00:00Z.',
+    hint: 'Use `next` of the previous page, or a time like 2026-01-31T12:00:00Z.',
   })
 }
 
 /**
- * One page of what this caller may hear. `next` moves past what was hidden, and only the last page is
- * shorter than its limit.
+ * Returns one page of the events that the caller may read. `next` is after hidden events; only the last page is shorter
+ * than its limit.
  */
 export function readPage(
   events: EventLog,
   caller: Caller,
   query: EventQuery,
 ): { events: HubEvent[]; next: number } {
-  const heard: HubEvent[] = []
+  const visible: HubEvent[] = []
   for (let since = query.since; ;) {
     const page = events.read({
       ...query,
@@ -37,32 +38,32 @@ export function readPage(
       limit: LIMITS.events_page_max,
     })
     for (const event of page.events) {
-      if (!mayHear(caller, event)) continue
-      heard.push(event)
-      if (heard.length === query.limit) return { events: heard, next: event.seq }
+      if (!mayReadEvent(caller, event)) continue
+      visible.push(readableBy(caller, event))
+      if (visible.length === query.limit) return { events: visible, next: event.seq }
     }
-    if (page.events.length < LIMITS.events_page_max) return { events: heard, next: page.next }
+    if (page.events.length < LIMITS.events_page_max) return { events: visible, next: page.next }
     since = page.next
   }
 }
 
-/** How many are read of the log at once, as long as the reader keeps up. */
+/** Number of events read from the log at once. */
 const STREAM_PAGE = 100
 
 /**
  * Writes events to an open response until it closes (https://html.spec.whatwg.org/multipage/server-sent-events.html).
  *
- * The log is the buffer. What a slow reader has not taken stays there, and is read on once the socket
- * drains; so a stalled browser costs this process nothing but its position.
+ * The log is the buffer: events for a slow reader are read once the socket drains, so a stalled browser only costs the
+ * memory of its position.
  */
 export function streamEvents(
   response: ServerResponse,
   caller: Caller,
   filter: Omit<EventQuery, 'since' | 'limit'>,
   since: number | string | undefined,
-  { events, clock, log }: Pick<Doors, 'events' | 'clock' | 'log'>,
+  { events, clock, log }: Pick<HubApi, 'events' | 'clock' | 'log'>,
 ): { end(): void } {
-  // Without a position the stream begins with the next event.
+  // Without a position, the stream starts with the next event.
   let next = since
   let stalled_at: number | null = null
   let open = true
@@ -74,7 +75,7 @@ export function streamEvents(
     while (open && stalled_at === null && next !== undefined) {
       const page = readPage(events, caller, { ...filter, since: next, limit: STREAM_PAGE })
       for (const event of page.events) {
-        // Even what no longer fits the socket's buffer is taken by it; only the next page waits.
+        // Also written if the socket's buffer is full; only the next page waits.
         write(`id: ${event.seq}\nevent: ${event.type}\ndata: ${JSON.stringify(event)}\n\n`)
       }
       next = page.next
@@ -88,7 +89,7 @@ export function streamEvents(
   const beat = () => {
     if (stalled_at === null) write(': \n\n')
     else if (clock.monotonic() - stalled_at > LIMITS.sse_silence_max_ms) {
-      log.info({}, 'an event stream was not read and is closed')
+      log.info({}, 'event stream closed: not read')
       response.destroy()
     }
   }

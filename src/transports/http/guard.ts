@@ -1,33 +1,32 @@
 /**
- * Who is at the door, decided before anything is read of a request. `/ws` and `/mcp` ask here too.
+ * Authentication of HTTP requests, before the body is read. Also used for `/ws` and `/mcp`.
  *
- * The hub listens on loopback, where any page in a browser can reach it under a name of its own (DNS
- * rebinding). So a request must name one of the hub's own hosts, and a browser must say that the page
- * came from there.
+ * The hub listens on loopback, where any web page can reach it under a name of its own (DNS rebinding). So `Host` must be
+ * one of the hub's own hosts, and so must `Origin`, which browsers send.
  */
 import type { IncomingHttpHeaders, IncomingMessage } from 'node:http'
-import { TurnbellError } from '../../contracts/errors.ts'
+import { TurnbellError } from '../../contracts/errors/errors.ts'
 import type { Caller } from '../../contracts/token.ts'
-import type { Doors } from '../doors.ts'
+import type { HubApi } from '../hub-api.ts'
 
 const BEARER = /^bearer +([^\s]+) *$/i
 
-/** Host and Origin, then the token. Throws the refusal. `token_in_query` for clients that cannot send headers. */
+/** Checks Host and Origin, then the token. Throws. `token_in_query`: for clients that cannot send headers. */
 export function admit(
   request: Pick<IncomingMessage, 'headers' | 'url'>,
-  doors: Pick<Doors, 'ownHosts' | 'authenticate'>,
+  api: Pick<HubApi, 'ownHosts' | 'authenticate'>,
   { token_in_query }: { token_in_query: boolean },
 ): Caller {
-  checkOrigin(request.headers, doors.ownHosts())
-  return doors.authenticate(tokenOf(request.headers, token_in_query ? request.url : undefined))
+  checkOrigin(request.headers, api.ownHosts())
+  return api.authenticate(tokenOf(request.headers, token_in_query ? request.url : undefined))
 }
 
-/** Throws `origin_forbidden` unless Host, and Origin where there is one, are the hub's own. */
+/** Throws `origin_forbidden` unless Host, and Origin if present, are the hub's own. */
 export function checkOrigin(headers: IncomingHttpHeaders, ownHosts: readonly string[]): void {
   const host = headers.host?.toLowerCase()
   if (host === undefined || !isOwn(host, ownHosts)) {
     throw new TurnbellError('origin_forbidden', {
-      detail: `Host ${quoted(host)} is none of the hub's own: ${ownHosts.join(', ')}.`,
+      detail: `Host ${quoted(host)} is not one of the hub's own: ${ownHosts.join(', ')}.`,
     })
   }
   const origin = headers.origin
@@ -39,11 +38,11 @@ export function checkOrigin(headers: IncomingHttpHeaders, ownHosts: readonly str
 }
 
 function isOwn(host: string, ownHosts: readonly string[]): boolean {
-  // A browser leaves out the port that belongs to the scheme.
+  // Browsers omit the default port of the scheme.
   return ownHosts.some((own) => host === own || `${host}:80` === own || `${host}:443` === own)
 }
 
-/** The bearer token; or, where a url is given, its `token` parameter. */
+/** Returns the bearer token, or the `token` parameter of the url. Throws `token_invalid`. */
 export function tokenOf(headers: IncomingHttpHeaders, url?: string): string | null {
   if (headers.authorization !== undefined) {
     const bearer = BEARER.exec(headers.authorization)?.[1]
@@ -57,7 +56,7 @@ export function tokenOf(headers: IncomingHttpHeaders, url?: string): string | nu
   return new URLSearchParams(url.slice(query + 1)).get('token')
 }
 
-/** The url as a log may show it. */
+/** Returns the url without its token, for logs. */
 export function redactUrl(url: string): string {
   return url.replace(/([?&]token=)[^&#]*/gi, '$1REDACTED')
 }

@@ -1,11 +1,11 @@
-/** A part of a request in the form that a schema wants. */
+/** Parses a part of a request by its schema. */
 import type { z } from 'zod'
-import { describeParams } from '../../contracts/describe.ts'
-import { TurnbellError } from '../../contracts/errors.ts'
+import { describeParams } from '../../contracts/validation/describe-issues.ts'
+import { TurnbellError } from '../../contracts/errors/errors.ts'
 
 type Part = 'body' | 'query' | 'headers'
 
-/** Throws `request_invalid` naming field, found and allowed. */
+/** Throws `request_invalid` with the field, the value found and the values allowed. */
 export function parsed<T extends z.ZodType>(schema: T, value: unknown, part: Part = 'body'): z.output<T> {
   const result = schema.safeParse(value ?? {})
   if (result.success) return result.data

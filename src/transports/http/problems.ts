@@ -1,30 +1,30 @@
-/** Everything that can go wrong on the way in, as a problem on the way out. */
+/** Converts errors of requests to problem responses. */
 import { STATUS_CODES, type ServerResponse } from 'node:http'
 import type { Socket } from 'node:net'
 import { redactUrl } from './guard.ts'
-import { toProblem, TurnbellError, type Problem } from '../../contracts/errors.ts'
-import type { Doors } from '../doors.ts'
-import { LIMITS } from '../../contracts/limits.ts'
-import { inBytes } from '../units.ts'
+import { toProblem, TurnbellError, type Problem } from '../../contracts/errors/errors.ts'
+import type { HubApi } from '../hub-api.ts'
+import { LIMITS } from '../../contracts/limits/limits.ts'
+import { inBytes } from '../../contracts/text/units.ts'
 
 export const PROBLEM_TYPE = 'application/problem+json'
 
-/** Fastify's own errors, by their codes, as ours. Others are bugs. */
+/** Details of fastify's request errors by code. Other errors are bugs. */
 const REQUEST_ERRORS: Record<string, string> = {
   FST_ERR_CTP_INVALID_MEDIA_TYPE: 'The body has another content type than application/json.',
-  FST_ERR_CTP_INVALID_CONTENT_LENGTH: 'The body is not as long as its Content-Length says.',
+  FST_ERR_CTP_INVALID_CONTENT_LENGTH: 'The body does not have the length of its Content-Length.',
   FST_ERR_CTP_INVALID_JSON_BODY: 'The body is not valid JSON.',
   FST_ERR_CTP_EMPTY_JSON_BODY: 'The body is empty.',
   FST_ERR_BAD_URL: 'The path is not a valid URL.',
   FST_ERR_MAX_PARAM_LENGTH: 'A part of the path is too long.',
 }
 
-/** Tells the log of bugs, under the instance that the caller is told. */
-export function problemOf(error: unknown, doors: Pick<Doors, 'ids' | 'log'>, url: string): Problem {
-  const instance = doors.ids.next()
+/** Logs bugs with the instance that the problem contains. */
+export function problemOf(error: unknown, api: Pick<HubApi, 'ids' | 'log'>, url: string): Problem {
+  const instance = api.ids.next()
   const problem = toProblem(asRefusal(error), instance)
   if (problem.code === 'internal')
-    doors.log.error({ err: error, instance, url: redactUrl(url) }, 'a request broke')
+    api.log.error({ err: error, instance, url: redactUrl(url) }, 'request failed')
   return problem
 }
 
@@ -39,12 +39,12 @@ function asRefusal(error: unknown): unknown {
   }
   const detail = REQUEST_ERRORS[code ?? '']
   if (detail !== undefined) return new TurnbellError('request_invalid', { detail, cause: error })
-  // What the body parser throws for text that is no JSON, or that tries to reach a prototype.
+  // An error of the body parser: invalid JSON, or a forbidden prototype key.
   if (statusCode === 400) return new TurnbellError('request_invalid', { detail: error.message, cause: error })
   return error
 }
 
-/** Answers on the bare response, for the doors that fastify does not hold. */
+/** Answers on the raw response, for routes outside fastify. */
 export function sendProblem(response: ServerResponse, problem: Problem): void {
   if (response.headersSent || response.destroyed) return
   const body = JSON.stringify(problem)
@@ -52,7 +52,7 @@ export function sendProblem(response: ServerResponse, problem: Problem): void {
     'content-type': PROBLEM_TYPE,
     'content-length': Buffer.byteLength(body),
     ...(problem.status === 401 ? { 'www-authenticate': 'Bearer' } : {}),
-    // The rest of a body that was refused unread must not be taken for the next request.
+    // Otherwise the unread rest of the body would be parsed as the next request.
     ...(response.req.complete ? {} : { connection: 'close' }),
   })
   response.end(body)
@@ -63,19 +63,19 @@ const CLIENT_ERROR_STATUS: Record<string, number> = {
   ERR_HTTP_REQUEST_TIMEOUT: 408,
 }
 
-/** Bytes that never became a request. There is no response object yet, so the answer is written by hand. */
+/** Answers bytes that are not a valid request. Without a response object, the answer is written to the socket. */
 export function answerClientError(
   error: Error & { code?: string },
   socket: Socket,
-  doors: Pick<Doors, 'ids' | 'log'>,
+  api: Pick<HubApi, 'ids' | 'log'>,
 ): void {
   if (error.code === 'ECONNRESET' || socket.destroyed) return
   const refused = new TurnbellError('request_invalid', {
-    detail: 'The bytes are no HTTP request.',
+    detail: 'The bytes are not an HTTP request.',
     cause: error,
   })
   const status = CLIENT_ERROR_STATUS[error.code ?? ''] ?? 400
-  const body = JSON.stringify({ ...problemOf(refused, doors, ''), status })
+  const body = JSON.stringify({ ...problemOf(refused, api, ''), status })
   if (socket.writable) {
     socket.write(
       `HTTP/1.1 ${status} ${STATUS_CODES[status]}\r\nContent-Type: ${PROBLEM_TYPE}\r\n` +

@@ -1,7 +1,7 @@
-/** The routes that are no action of a facade. One table: what is served is what OpenAPI says. */
+/** Routes that are not actions of a facade. The same table is used for serving and for OpenAPI. */
 import * as z from 'zod'
-import { HookAnswer } from '../../contracts/hook.ts'
-import type { FixedRoute } from '../../kernel/project-http.ts'
+import { HookAnswer } from '../../contracts/spool/hook.ts'
+import type { FixedRoute } from '../../kernel/projections/project-http.ts'
 import {
   BatchAnswer,
   BatchRequest,
@@ -12,9 +12,10 @@ import {
   Health,
   Readiness,
 } from '../../contracts/http.ts'
+import { TeamView } from '../../contracts/team-view.ts'
 import { TokenAnswer, TokenRequest } from '../../contracts/token.ts'
 
-/** An object without fields: the token says it all. */
+/** An object without fields, because the token contains everything. */
 export const Nothing = z.strictObject({})
 
 const Listing = (name: string) => z.object({ [name]: z.array(z.record(z.string(), z.unknown())) })
@@ -23,7 +24,7 @@ export const FIXED_ROUTES = {
   health: {
     method: 'get',
     path: '/health',
-    summary: 'Whether the hub lives, and who is connected.',
+    summary: 'Liveness of the hub, and the number of connected clients.',
     open: true,
     answer: Health,
     errors: ['origin_forbidden'],
@@ -31,7 +32,7 @@ export const FIXED_ROUTES = {
   ready: {
     method: 'get',
     path: '/ready',
-    summary: '200 once recovery is complete and writes are taken, else 503.',
+    summary: '200 once recovery is complete and the store is writable, else 503.',
     open: true,
     answer: Readiness,
     errors: ['hub_not_ready', 'origin_forbidden'],
@@ -39,14 +40,14 @@ export const FIXED_ROUTES = {
   metrics: {
     method: 'get',
     path: '/metrics',
-    summary: "Prometheus text: the hub's own metrics and every daemon's last set.",
+    summary: 'Metrics of the hub and the last reported metrics of every daemon, as Prometheus text.',
     answer: 'text/plain',
     errors: [],
   },
   call: {
     method: 'post',
     path: '/call',
-    summary: 'One action, by facade and action or by any old direct name.',
+    summary: 'Call one action, by facade and action or by a former direct name.',
     body: CallRequest,
     answer: CallAnswer,
     errors: ['request_invalid', 'body_too_large', 'facade_unknown', 'action_unknown', 'params_invalid'],
@@ -54,7 +55,7 @@ export const FIXED_ROUTES = {
   batch: {
     method: 'post',
     path: '/batch',
-    summary: 'Several actions in parallel, answered in order, each with its own error.',
+    summary: 'Call several actions in parallel; answers are in order, each with its own error.',
     body: BatchRequest,
     answer: BatchAnswer,
     errors: ['request_invalid', 'body_too_large'],
@@ -91,7 +92,7 @@ export const FIXED_ROUTES = {
     method: 'get',
     path: '/events',
     summary:
-      'The event stream, as far as the caller may hear it: a JSON page, or server-sent events with Accept: text/event-stream.',
+      'Events that the caller may read: a JSON page, or server-sent events with Accept: text/event-stream.',
     query: EventsQuery,
     answer: EventsPage,
     errors: ['request_invalid', 'limit_reached'],
@@ -99,15 +100,24 @@ export const FIXED_ROUTES = {
   hook: {
     method: 'post',
     path: '/hook/:client',
-    summary: "A client's hook payload, for activity capture. SessionStart returns the primer for the model.",
+    summary:
+      "Report a client's hook payload, for activity capture. SessionStart returns the primer for the model.",
     body: z.record(z.string(), z.unknown()),
     answer: HookAnswer,
-    errors: ['request_invalid', 'body_too_large'],
+    errors: ['request_invalid', 'body_too_large', 'kind_forbidden'],
+  },
+  team: {
+    method: 'get',
+    path: '/team',
+    summary:
+      "What a client shows next to the session of the caller's agent: its queue, its team and the person's inbox, as names, counts and signal ids.",
+    answer: TeamView,
+    errors: ['kind_forbidden', 'facet_forbidden', 'facade_forbidden', 'store_unavailable'],
   },
   token: {
     method: 'post',
     path: '/auth/token',
-    summary: 'A signed token for a persona and kind: for the operator, or renewal of your own.',
+    summary: 'Issue a signed token for a persona and kind: for the operator, or to renew the own token.',
     body: TokenRequest,
     answer: TokenAnswer,
     errors: ['request_invalid', 'operator_required', 'identity_mismatch', 'rate_limited'],
@@ -115,8 +125,7 @@ export const FIXED_ROUTES = {
   session_end: {
     method: 'post',
     path: '/session/end',
-    summary:
-      "The session of the caller's token is over: what it holds is free, what it drained and did not confirm goes back.",
+    summary: "End the session of the caller's token: its locks and its unconfirmed signals are released.",
     body: Nothing,
     answer: Nothing,
     errors: ['request_invalid', 'kind_forbidden', 'store_unavailable'],

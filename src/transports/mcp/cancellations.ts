@@ -1,10 +1,10 @@
-/** What `notifications/cancelled` of a session of the 2025 era may name. */
+/** Running requests that `notifications/cancelled` of a 2025-era session may name. */
 import type { RequestId } from '@modelcontextprotocol/server'
 
 export interface Cancellations {
-  /** Returns what ends it: an answered request can no longer be cancelled. */
+  /** Returns a function that withdraws the offer, because an answered request cannot be cancelled. */
   offer(session_id: string, id: RequestId, cancel: () => void): () => void
-  /** Nothing happens where no such request runs. */
+  /** Has no effect if no such request is running. */
   cancel(session_id: string, id: RequestId): void
 }
 
@@ -15,7 +15,7 @@ export function createCancellations(): Cancellations {
       const key = keyOf(session_id, id)
       running.set(key, cancel)
       return () => {
-        // A client that uses an id twice means the later request.
+        // If a client uses an id twice, it means the later request.
         if (running.get(key) === cancel) running.delete(key)
       }
     },
@@ -24,6 +24,6 @@ export function createCancellations(): Cancellations {
 }
 
 function keyOf(session_id: string, id: RequestId): string {
-  // 1 and "1" are two ids.
+  // 1 and "1" are different ids.
   return `${session_id} ${typeof id} ${id}`
 }

@@ -2,7 +2,7 @@
 
 import type { ServerResponse } from 'node:http'
 import { withExactIds } from './exact-ids.ts'
-import { LIMITS } from '../../contracts/limits.ts'
+import { LIMITS } from '../../contracts/limits/limits.ts'
 import type { Clock, Timer } from '../../ports/clock.ts'
 import { whenClosed } from '../http/answered.ts'
 
@@ -16,7 +16,7 @@ export function eventOf(message: object): string {
   return `event: message\ndata: ${withExactIds(JSON.stringify(message))}\n\n`
 }
 
-/** Ends a stream that its client has stopped to read: what waits for it would grow without a bound. */
+/** Closes a stream that its client does not read; otherwise its buffer would grow without limit. */
 export function cutWhenStalled(
   response: ServerResponse,
   { clock }: { clock: Pick<Clock, 'every' | 'monotonic'> },
@@ -31,7 +31,7 @@ export function cutWhenStalled(
   whenClosed(response, () => look.cancel())
 }
 
-/** Whether a client that sends this Accept header reads a stream of events. */
+/** Returns whether the Accept header includes server-sent events. */
 export function takesEvents(accept: string | undefined): boolean {
   return accept?.includes('text/event-stream') === true
 }

@@ -1,10 +1,10 @@
 /**
- * Ids of requests that JavaScript's numbers or the SDK's types cannot hold: 1764391000123456789, 1.5. Inside they are
- * strings that no client writes; in what is sent they are the numbers again, as they were written.
+ * Request ids that JavaScript's numbers or the SDK's types cannot represent: 1764391000123456789, 1.5. Internally they are
+ * strings with a random prefix; in sent messages they are numbers again, as the client wrote them.
  */
 let marked: { begin: string; form: RegExp } | null = null
 
-/** The same source gives the same id, so that a cancellation finds its request. */
+/** Returns the same id for the same source, so that a cancellation finds its request. */
 export function exactId(source: string): string {
   return (marked ??= mark()).begin + source
 }
@@ -13,7 +13,7 @@ export function isExactId(id: unknown): boolean {
   return marked !== null && typeof id === 'string' && id.startsWith(marked.begin)
 }
 
-/** The text of a JSON message with every such id as the client wrote it. */
+/** Returns the text of a JSON message with every such id as the client wrote it. */
 export function withExactIds(text: string): string {
   if (marked === null || !text.includes(marked.begin)) return text
   return text.replace(marked.form, '$1')

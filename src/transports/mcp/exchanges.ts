@@ -2,10 +2,9 @@
  * MCP's Streamable HTTP over one shared SDK server
  * (https://modelcontextprotocol.io/specification/2025-11-25/basic/transports).
  *
- * The SDK's own transports want a server per session or per request, and answer through web streams.
- * Our server keeps nothing of a client, so one serves them all: each request gets an id of its own while
- * it is inside, which also keeps two clients apart that both count from 1. Answers are plain JSON, as the
- * specification allows where nothing is said before the result.
+ * The SDK's own transports need a server per session or per request, and answer through web streams. The server here has
+ * no state of clients, so one serves all of them: each request gets an inner id, which also separates two clients that
+ * both count from 1. Answers are plain JSON, as the specification allows if nothing is sent before the result.
  */
 import type { ServerResponse } from 'node:http'
 import {
@@ -25,121 +24,84 @@ import type { Answer } from './messages.ts'
 import { authInfoOf, type McpPeer } from './peer.ts'
 import { blamed, refusalOf } from './protocol-error.ts'
 import { createReply, type Reply, type ReplyOptions } from './reply.ts'
-import type { Doors } from '../doors.ts'
+import type { SentAnswer } from '../../ports/sent-answer.ts'
+import type { HubApi } from '../hub-api.ts'
 import { whenClosed } from '../http/answered.ts'
 import { problemOf } from '../http/problems.ts'
 
 interface OpenRequest {
-  /** The client's own. */
+  /** The id that the client chose. */
   id: RequestId
-  /** Its answer will not be part of what is written. */
+  /** Marks the answer as not delivered. */
   drop: () => void
   peer: McpPeer
 }
 
+/** One POST and its response. */
 interface Exchange {
   reply: Reply
   session_id: string | undefined
-  /** Inner ids that have no answer yet. */
+  /** Unanswered requests by inner id. */
   open: Map<number, OpenRequest>
 }
 
 export interface ServeOptions extends ReplyOptions {
   session_id: string | undefined
-  /** Answers to requests that no server sees. */
+  /** Answers to requests that were rejected before they reached the server. */
   refused: readonly Answer[]
 }
 
 export interface Exchanges {
-  /** Hands the messages of one POST to the server; answers the response when all requests are answered. */
+  /** Passes the messages of one POST to the server; the response ends when all requests are answered. */
   serve(
     messages: readonly JSONRPCMessage[],
     peer: McpPeer,
     response: ServerResponse,
     options: ServeOptions,
   ): void
-  /** Resolves once what runs is answered and the server is closed. */
+  /** Resolves once all requests are answered and the server is closed. */
   close(): Promise<void>
 }
 
-type ProblemDoors = Pick<Doors, 'ids' | 'log'>
+type ProblemApi = Pick<HubApi, 'ids' | 'log'>
 
-/** What the SDK refuses by itself carries no problem; data of its own is for the client's SDK and stays. */
-export function withProblem(message: JSONRPCErrorResponse, doors: ProblemDoors): JSONRPCErrorResponse {
+/** Adds a problem to an error of the SDK. Data of the SDK is for the client's SDK and stays. */
+export function withProblem(message: JSONRPCErrorResponse, api: ProblemApi): JSONRPCErrorResponse {
   if (message.error.data !== undefined) return message
   const error = blamed(message.error)
-  return { ...message, error: { ...error, data: problemOf(refusalOf(error), doors, '/mcp') } }
+  return { ...message, error: { ...error, data: problemOf(refusalOf(error), api, '/mcp') } }
 }
 
 export async function createExchanges(
   server: Server,
   cancellations: Cancellations,
-  doors: ProblemDoors,
+  api: ProblemApi,
 ): Promise<Exchanges> {
-  const byInnerId = new Map<number, Exchange>()
-  /** What clients were asked and have not answered yet, by the server's own ids. */
-  const asked = new Map<RequestId, Exchange>()
-  let last_id = 0
-  let idle: (() => void) | null = null
-  const forget = (inner_id: number) => {
-    byInnerId.delete(inner_id)
-    if (byInnerId.size === 0) idle?.()
-  }
-
-  const transport: Transport = {
-    start: () => Promise.resolve(),
-    close: () => {
-      transport.onclose?.()
-      return Promise.resolve()
-    },
-    send(message, options) {
-      if (isJSONRPCResultResponse(message)) answer(message)
-      else if (isJSONRPCErrorResponse(message)) answer(withProblem(message, doors))
-      else if (isJSONRPCRequest(message)) return ask(message, options?.relatedRequestId)
-      // What belongs to no request has no stream to go to here.
-      else byInnerId.get(Number(options?.relatedRequestId))?.reply.say(message)
-      return Promise.resolve()
-    },
-  }
+  const open = createOpenExchanges()
+  const transport = createTransport(open, api)
   await server.connect(transport)
 
-  const answer = (message: JSONRPCMessage & { id?: RequestId | undefined }) => {
-    const inner_id = Number(message.id)
-    const exchange = byInnerId.get(inner_id)
-    const request = exchange?.open.get(inner_id)
-    if (exchange === undefined || request === undefined) return
-    exchange.open.delete(inner_id)
-    exchange.reply.answer({ ...message, id: request.id })
-    if (exchange.open.size === 0) exchange.reply.end()
-    forget(inner_id)
-  }
-
-  const ask = async (message: JSONRPCRequest, related: RequestId | undefined): Promise<void> => {
-    const exchange = byInnerId.get(Number(related))
-    if (exchange?.session_id === undefined || !exchange.reply.say(message))
-      throw new Error('this client cannot be asked: that needs a session and an open stream')
-    asked.set(message.id, exchange)
+  const cancelRequestNamedIn = (message: JSONRPCMessage, session_id: string | undefined) => {
+    const request_id = (message as { params?: { requestId?: RequestId } }).params?.requestId
+    if (session_id !== undefined && request_id !== undefined) cancellations.cancel(session_id, request_id)
   }
 
   return {
     serve(messages, peer, response, options) {
       const { session_id } = options
       const exchange: Exchange = { reply: createReply(response, options), session_id, open: new Map() }
-      const settled: (() => void)[] = []
+      const withdraw: (() => void)[] = []
       const inside = messages.map((message): JSONRPCMessage => {
         if (!isJSONRPCRequest(message)) return message
-        const inner_id = ++last_id
-        exchange.open.set(inner_id, openRequest(message.id, peer))
-        byInnerId.set(inner_id, exchange)
+        const inner_id = open.add(exchange, openRequest(message.id, peer))
         if (session_id !== undefined)
-          settled.push(cancellations.offer(session_id, message.id, () => cancel(inner_id)))
+          withdraw.push(cancellations.offer(session_id, message.id, () => cancel(inner_id, open, transport)))
         return { ...message, id: inner_id }
       })
       const inner_ids = [...exchange.open.keys()]
       whenClosed(response, () => {
-        for (const [question, { reply }] of asked) if (reply === exchange.reply) asked.delete(question)
-        for (const inner_id of inner_ids) forget(inner_id)
-        for (const settle of settled) settle()
+        open.forgetExchange(exchange, inner_ids)
+        for (const remove of withdraw) remove()
       })
       const peers = new Map([...exchange.open].map(([inner_id, request]) => [inner_id, request.peer]))
       const extraFor = (message: JSONRPCMessage) => ({
@@ -147,8 +109,8 @@ export async function createExchanges(
       })
       for (const message of inside) {
         if (isJSONRPCNotification(message) && message.method === 'notifications/cancelled')
-          cancelNamed(message, session_id)
-        else if ('method' in message || isDue(message, session_id))
+          cancelRequestNamedIn(message, session_id)
+        else if ('method' in message || open.acceptAnswer(message, session_id))
           transport.onmessage?.(message, extraFor(message))
       }
       for (const refused of options.refused) exchange.reply.answer(refused)
@@ -157,46 +119,118 @@ export async function createExchanges(
       else response.writeHead(202, options.headers).end()
     },
     async close() {
-      if (byInnerId.size > 0) await new Promise<void>((resolve) => (idle = resolve))
+      await open.settled()
       await server.close()
     },
   }
+}
 
-  /** A client answers only what its own session was asked. */
-  function isDue({ id }: { id?: RequestId | undefined }, session_id: string | undefined): boolean {
-    if (id === undefined || session_id === undefined) return false
-    return asked.get(id)?.session_id === session_id && asked.delete(id)
+type OpenExchanges = ReturnType<typeof createOpenExchanges>
+
+/** Unanswered requests of clients, and unanswered questions of the server to clients. */
+function createOpenExchanges() {
+  const by_inner_id = new Map<number, Exchange>()
+  /** By the server's own ids. */
+  const questions = new Map<RequestId, Exchange>()
+  let last_id = 0
+  let onIdle: (() => void) | null = null
+  const forget = (inner_id: number) => {
+    by_inner_id.delete(inner_id)
+    if (by_inner_id.size === 0) onIdle?.()
   }
 
-  function cancelNamed(message: JSONRPCMessage, session_id: string | undefined): void {
-    const named = (message as { params?: { requestId?: RequestId } }).params?.requestId
-    if (session_id !== undefined && named !== undefined) cancellations.cancel(session_id, named)
-  }
-
-  /**
-   * The specification wants no answer to a cancelled request, and a POST that never ends helps nobody. The
-   * rest of its batch is answered as ever; without a rest the connection is closed. Either way what the
-   * cancelled request was about to carry counts as not delivered.
-   */
-  function cancel(inner_id: number): void {
-    const exchange = byInnerId.get(inner_id)
-    transport.onmessage?.({
-      jsonrpc: '2.0',
-      method: 'notifications/cancelled',
-      params: { requestId: inner_id },
-    })
-    const request = exchange?.open.get(inner_id)
-    if (exchange === undefined || request === undefined) return
-    request.drop()
-    exchange.open.delete(inner_id)
-    if (exchange.open.size === 0) exchange.reply.end()
-    forget(inner_id)
+  return {
+    /** Returns the inner id of the request, which is unique among all clients. */
+    add(exchange: Exchange, request: OpenRequest): number {
+      const inner_id = ++last_id
+      exchange.open.set(inner_id, request)
+      by_inner_id.set(inner_id, exchange)
+      return inner_id
+    },
+    exchangeOf: (inner_id: number): Exchange | undefined => by_inner_id.get(inner_id),
+    find(inner_id: number): { exchange: Exchange; request: OpenRequest } | null {
+      const exchange = by_inner_id.get(inner_id)
+      const request = exchange?.open.get(inner_id)
+      return exchange === undefined || request === undefined ? null : { exchange, request }
+    },
+    /** Ends the response after the last request of its exchange. */
+    finish(exchange: Exchange, inner_id: number): void {
+      exchange.open.delete(inner_id)
+      if (exchange.open.size === 0) exchange.reply.end()
+      forget(inner_id)
+    },
+    forgetExchange({ reply }: Exchange, inner_ids: readonly number[]): void {
+      for (const [id, exchange] of questions) if (exchange.reply === reply) questions.delete(id)
+      for (const inner_id of inner_ids) forget(inner_id)
+    },
+    addQuestion: (id: RequestId, exchange: Exchange) => void questions.set(id, exchange),
+    /** Returns whether the message answers a question to the client's own session. */
+    acceptAnswer({ id }: { id?: RequestId | undefined }, session_id: string | undefined): boolean {
+      if (id === undefined || session_id === undefined) return false
+      return questions.get(id)?.session_id === session_id && questions.delete(id)
+    },
+    async settled(): Promise<void> {
+      if (by_inner_id.size > 0) await new Promise<void>((resolve) => (onIdle = resolve))
+    },
   }
 }
 
-/** A cancelled request's answer is broken even where the response that it shares is written. */
+function createTransport(open: OpenExchanges, api: ProblemApi): Transport {
+  const answer = (message: JSONRPCMessage & { id?: RequestId | undefined }) => {
+    const inner_id = Number(message.id)
+    const found = open.find(inner_id)
+    if (found === null) return
+    found.exchange.reply.answer({ ...message, id: found.request.id })
+    open.finish(found.exchange, inner_id)
+  }
+  const ask = async (message: JSONRPCRequest, related: RequestId | undefined): Promise<void> => {
+    const exchange = open.exchangeOf(Number(related))
+    if (exchange?.session_id === undefined || !exchange.reply.notify(message))
+      throw new Error('this client cannot be asked: that needs a session and an open stream')
+    open.addQuestion(message.id, exchange)
+  }
+  const transport: Transport = {
+    start: () => Promise.resolve(),
+    close: () => {
+      transport.onclose?.()
+      return Promise.resolve()
+    },
+    send(message, options) {
+      if (isJSONRPCResultResponse(message)) answer(message)
+      else if (isJSONRPCErrorResponse(message)) answer(withProblem(message, api))
+      else if (isJSONRPCRequest(message)) return ask(message, options?.relatedRequestId)
+      // A notification without a related request has no stream here.
+      else open.exchangeOf(Number(options?.relatedRequestId))?.reply.notify(message)
+      return Promise.resolve()
+    },
+  }
+  return transport
+}
+
+/**
+ * By the specification, a cancelled request should get no response, and a POST without an end helps no client. The other
+ * requests of its batch are answered; without others the connection is closed. In both cases the result of the
+ * cancelled request counts as not delivered.
+ */
+function cancel(inner_id: number, open: OpenExchanges, transport: Transport): void {
+  transport.onmessage?.({
+    jsonrpc: '2.0',
+    method: 'notifications/cancelled',
+    params: { requestId: inner_id },
+  })
+  const found = open.find(inner_id)
+  if (found === null) return
+  found.request.drop()
+  open.finish(found.exchange, inner_id)
+}
+
+/** The answer of a cancelled request counts as broken, even if the response of its batch is written. */
 function openRequest(id: RequestId, peer: McpPeer): OpenRequest {
   let drop: () => void = () => undefined
   const dropped = new Promise<'broken'>((resolve) => (drop = () => resolve('broken')))
-  return { id, drop, peer: { ...peer, answered: Promise.race([dropped, peer.answered]) } }
+  const answer: SentAnswer = {
+    written: () => Promise.race([dropped, peer.answer.written()]),
+    received: () => Promise.race([dropped, peer.answer.received()]),
+  }
+  return { id, drop, peer: { ...peer, answer } }
 }

@@ -1,7 +1,6 @@
 /**
- * What a hub can offer over MCP beside its kernel: tools whose answers are more than JSON, resources, and
- * methods that the kernel has no use for. They share the route, the sessions and both eras with the
- * kernel's own. The product has none.
+ * MCP features in addition to those of the kernel: tools with other results than JSON, resources, and further methods.
+ * They use the same route, sessions and protocol eras. Used only by the conformance tests.
  */
 import type {
   CallToolResult,
@@ -20,26 +19,26 @@ type Args = Record<string, unknown>
 
 export type ExtensionTool = { tool: Tool } & (
   | { talks: false; call(args: Args): Promise<CallToolResult> }
-  /** It may say, ask or need something before it answers; a call of any other is a plain one. */
+  /** May send notifications or requests to the client before it answers. Only other tools use the fast path. */
   | { talks: true; call(args: Args, context: ServerContext): Promise<CallToolResult | InputRequiredResult> }
 )
 
 export interface McpExtension {
-  /** Beside tools and resources, which every server has. */
+  /** In addition to tools and resources, which every server has. */
   capabilities: Omit<ServerCapabilities, 'tools' | 'resources'>
-  /** Proves what a client hands back as the state of a request. */
+  /** Validates the request state that a client sends back. */
   requestState?: ServerOptions['requestState']
   /** By name; listed after the kernel's. */
   tools: ReadonlyMap<string, ExtensionTool>
   resources: readonly Resource[]
   resourceTemplates: readonly ResourceTemplateType[]
-  /** Null for a uri that is none of its own. */
+  /** Returns null for a uri of another owner. */
   read(uri: string): ReadResourceResult['contents'] | null
-  /** Sets the handlers of further methods on a server that was just made. */
+  /** Sets the handlers of further methods on a new server. */
   install(server: Server): void
 }
 
-/** `toolsChanged` tells every client that listens that the list is another. */
+/** `toolsChanged` notifies clients that the list of tools has changed. */
 export type McpExtend = (hub: { toolsChanged: () => void }) => McpExtension
 
 export const NO_EXTENSION: McpExtension = {

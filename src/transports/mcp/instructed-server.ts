@@ -15,7 +15,7 @@ export type InstructionsFor = (context: ServerContext) => Promise<string>
 
 /**
  * `instructionsFor` returns the instructions for the client of a request. It is called once for each handshake, and must
- * not reject. `options.instructions` are for everybody where it is null; they show which results have the field.
+ * not reject. If it is null, every client gets `options.instructions`; the SDK also needs them to include the field.
  */
 export function instructedServer(
   info: Implementation,
@@ -28,10 +28,10 @@ export function instructedServer(
 }
 
 class InstructedServer extends Server {
-  // Without a value of its own, as the constructor of the SDK calls the method below.
+  // Declared without a value, because the constructor of the SDK calls the method below.
   declare instructionsFor: InstructionsFor | null
 
-  /** The SDK registers its own handlers here, too: in its constructor, and where it serves the modern era. */
+  /** The SDK also registers its own handlers here: in its constructor, and when it serves the modern era. */
   override setRequestHandler(method: string, handler: unknown, ...more: unknown[]): void {
     const instructed: Handler = async (request, context) => {
       const result = (await (handler as Handler)(request, context)) as object

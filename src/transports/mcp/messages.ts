@@ -1,7 +1,7 @@
 /**
- * JSON-RPC messages as clients write them, in the form that the SDK takes. The SDK drops a message of any other form
- * without an answer, so a client would wait for it until its timeout. Here `null` and `[]` count as absent where
- * an object belongs, and whatever has an id that cannot be served is refused under that id.
+ * Parses JSON-RPC messages of clients into the types of the SDK. The SDK drops an invalid message without an answer, so
+ * the client would wait until its timeout. Here `null` and `[]` count as absent if an object is expected, and an invalid
+ * request is rejected under its id.
  */
 import {
   isJSONRPCErrorResponse,
@@ -11,39 +11,45 @@ import {
   type JSONRPCMessage,
   type RequestId,
 } from '@modelcontextprotocol/server'
-import { TurnbellError } from '../../contracts/errors.ts'
-import { isDeeper } from '../../contracts/json.ts'
-import { InexactNumberError, isExact, maybeInexact, walkNumbers } from '../../contracts/json-numbers.ts'
-import { LIMITS } from '../../contracts/limits.ts'
+import { TurnbellError } from '../../contracts/errors/errors.ts'
+import { isDeeper } from '../../contracts/validation/json.ts'
+import {
+  InexactNumberError,
+  isExact,
+  maybeInexact,
+  walkNumbers,
+} from '../../contracts/validation/json-numbers.ts'
+import { LIMITS } from '../../contracts/limits/limits.ts'
 import { exactId } from './exact-ids.ts'
-import { plainCallIn, type PlainCall } from './plain-call.ts'
+import { fastPathCallIn, type FastPathCall } from './fast-path-call.ts'
+import { isObject } from '../../contracts/validation/is-object.ts'
 
 /** JSON-RPC 2.0, section 5.1. */
 export const RPC_CODES = { parse_error: -32700, invalid_request: -32600, invalid_params: -32602 } as const
 
-/** The one revision that has batches. */
+/** The only revision with batches. */
 export const BATCHING_REVISION = '2025-03-26'
 
-/** An answer to a request whose id may be null, which the SDK has no type for. */
+/** A response whose id may be null, for which the SDK has no type. */
 export type Answer = { jsonrpc: '2.0'; id: RequestId | null } & (
   | { result: Record<string, unknown> }
   | { error: { code: number; message: string; data?: unknown } }
 )
 
-/** A request that no server sees. */
+/** A request that is rejected before it reaches a server. */
 export interface RefusedMessage {
   /** Null if the message has an id that JSON-RPC does not allow. */
   id: RequestId | null
   code: number
   error: TurnbellError
-  /** It calls a tool: the problem is told as the tool's result. */
+  /** Whether it calls a tool: the problem is then returned as the tool's result. */
   is_tool_call: boolean
 }
 
 export type ReadMessage =
   | { kind: 'message'; message: JSONRPCMessage }
   | { kind: 'refused'; refused: RefusedMessage }
-  /** Not a request: nobody waits for an answer. */
+  /** Not a request, so no answer is expected. */
   | { kind: 'dropped'; why: string }
 
 export interface ReadText {
@@ -51,7 +57,7 @@ export interface ReadText {
   messages: ReadMessage[]
 }
 
-/** `value` is what `JSON.parse` made of the text. */
+/** `value` is the result of `JSON.parse(text)`. */
 export function readMessages(text: string, value: unknown): ReadText {
   const is_batch = Array.isArray(value)
   const values: unknown[] = is_batch ? value : [value]
@@ -59,17 +65,17 @@ export function readMessages(text: string, value: unknown): ReadText {
   return { is_batch, messages: values.map((one, at) => readMessage(one, numbers[is_batch ? at : 0] ?? {})) }
 }
 
-/** The message is a plain call, and nothing in it was lost when it was parsed. */
-export function plainCallOf(text: string, value: unknown): PlainCall | null {
-  const call = plainCallIn(value)
+/** Returns the plain call in the message; null if it is another message or parsing has lost precision. */
+export function parseFastPathCall(text: string, value: unknown): FastPathCall | null {
+  const call = fastPathCallIn(value)
   return call === null || maybeInexact(text) || isDeeper(value, LIMITS.wire_depth_max) ? null : call
 }
 
-/** Null if the batch is served. `revision`: what client and server agreed on; null before that. */
+/** Returns null if the batch is served. `revision`: the negotiated one; null before initialize. */
 export function whyNoBatch(messages: readonly ReadMessage[], revision: string | null): string | null {
   if (revision !== BATCHING_REVISION) {
-    const spoken = revision === null ? 'Before initialize' : `In revision ${revision} of MCP`
-    return `${spoken} there are no batches.`
+    const when = revision === null ? 'before initialize' : `in revision ${revision} of MCP`
+    return `Batches are not supported ${when}.`
   }
   if (messages.length === 0) return 'The batch is empty.'
   if (messages.length > LIMITS.mcp_batch_max) return `A batch has at most ${LIMITS.mcp_batch_max} messages.`
@@ -81,7 +87,7 @@ export function isInitialize(message: JSONRPCMessage): boolean {
   return 'method' in message && message.method === 'initialize'
 }
 
-/** The requests of a batch that is not served, each refused under its own id; one without an id if there are none. */
+/** Returns a rejection for each request of a batch, under its id; one without an id if the batch has no requests. */
 export function refuseBatch(messages: readonly ReadMessage[], why: string): RefusedMessage[] {
   const error = invalid(why, 'Send each message by itself.')
   const refused = (id: RequestId | null): RefusedMessage => {
@@ -96,7 +102,7 @@ export function refuseBatch(messages: readonly ReadMessage[], why: string): Refu
 
 type Fields = Record<string, unknown>
 
-/** What the source text says about one message. The SDK's types cannot hold these numbers. */
+/** Numbers of one message as source text, because the SDK's types cannot represent them. */
 interface Numbers {
   id?: string
   request_id?: string
@@ -143,7 +149,7 @@ function isUnsafe(id: unknown): boolean {
 function readMessage(value: unknown, numbers: Numbers): ReadMessage {
   if (!isObject(value)) return dropped('it is not an object')
   const { method } = value
-  // A response is never answered: two sides that refuse each other's refusals would not end.
+  // A response is never answered; otherwise two sides could reject each other's rejections forever.
   if (method === undefined && ('result' in value || 'error' in value)) return readResponse(value)
   const id = idIn(value, numbers)
   const refuse = (code: number, error: TurnbellError): ReadMessage => {
@@ -162,8 +168,8 @@ function readMessage(value: unknown, numbers: Numbers): ReadMessage {
   }
   if (numbers.inexact !== undefined && id !== undefined)
     return { kind: 'refused', refused: inexactCall(id, method, numbers.inexact) }
-  const said = params === undefined ? {} : { params }
-  const message = { jsonrpc: '2.0' as const, ...(id === undefined ? {} : { id }), method, ...said }
+  const with_params = params === undefined ? {} : { params }
+  const message = { jsonrpc: '2.0' as const, ...(id === undefined ? {} : { id }), method, ...with_params }
   if (isJSONRPCRequest(message) || isJSONRPCNotification(message)) return { kind: 'message', message }
   return refuse(RPC_CODES.invalid_params, invalid('The _meta of the params is not as MCP defines it.'))
 }
@@ -175,7 +181,7 @@ function readResponse(value: Fields): ReadMessage {
   return dropped('it is a response of another form than JSON-RPC 2.0')
 }
 
-/** Undefined for a notification, null for an id that cannot be one. */
+/** Returns undefined for a notification, null for an invalid id. */
 function idIn(value: Fields, numbers: Numbers): RequestId | null | undefined {
   if (!('id' in value)) return undefined
   const { id } = value
@@ -183,11 +189,11 @@ function idIn(value: Fields, numbers: Numbers): RequestId | null | undefined {
   return isUnsafe(id) ? exactId(numbers.id ?? String(id)) : id
 }
 
-/** Undefined if there are none, null if they cannot be params. */
-function paramsOf(told: unknown, numbers: Numbers): Fields | null | undefined {
-  if (isAbsent(told)) return undefined
-  if (!isObject(told)) return null
-  const params = { ...told }
+/** Returns undefined if there are none, null if they are invalid. */
+function paramsOf(value: unknown, numbers: Numbers): Fields | null | undefined {
+  if (isAbsent(value)) return undefined
+  if (!isObject(value)) return null
+  const params = { ...value }
   for (const name of ['_meta', 'arguments']) if (isAbsent(params[name])) delete params[name]
   const { _meta: meta, requestId: request_id } = params
   if (isUnsafe(request_id)) params['requestId'] = exactId(numbers.request_id ?? String(request_id))
@@ -199,9 +205,9 @@ function paramsOf(told: unknown, numbers: Numbers): Fields | null | undefined {
   return params
 }
 
-/** Some languages write an empty mapping as an empty list. */
-function isAbsent(told: unknown): boolean {
-  return told === undefined || told === null || (Array.isArray(told) && told.length === 0)
+/** Some languages serialize an empty mapping as an empty list. */
+function isAbsent(value: unknown): boolean {
+  return value === undefined || value === null || (Array.isArray(value) && value.length === 0)
 }
 
 function inexactCall(id: RequestId, method: string, inexact: InexactNumberError): RefusedMessage {
@@ -218,8 +224,4 @@ function invalid(detail: string, hint = 'Send one JSON-RPC 2.0 message as MCP de
 
 function dropped(why: string): ReadMessage {
   return { kind: 'dropped', why }
-}
-
-function isObject(value: unknown): value is Fields {
-  return typeof value === 'object' && value !== null && !Array.isArray(value)
 }

@@ -1,6 +1,6 @@
 /**
- * What one POST is answered with: plain JSON, unless the server has something to say before the answer.
- * From then on it is a stream of events, which ends with the last answer.
+ * Response to one POST: plain JSON, or a stream of events if the server sends a message before the answer. The stream ends
+ * with the last answer.
  */
 import type { ServerResponse } from 'node:http'
 import type { JSONRPCMessage } from '@modelcontextprotocol/server'
@@ -10,17 +10,17 @@ import type { Answer } from './messages.ts'
 
 export interface ReplyOptions {
   headers: Record<string, string>
-  /** The answers to a batch are a list, also where there is only one. */
+  /** The answers to a batch are a list, even if there is only one. */
   batch: boolean
-  /** The client reads a stream of events. */
+  /** The client accepts a stream of events. */
   streams: boolean
 }
 
 export interface Reply {
-  /** What comes before an answer. False where nobody will read it. */
-  say(message: JSONRPCMessage): boolean
+  /** Sends a message before the answer. Returns false if the client cannot receive it. */
+  notify(message: JSONRPCMessage): boolean
   answer(message: JSONRPCMessage | Answer): void
-  /** There will be no more. Without any answer the connection is closed. */
+  /** Ends the response after the last answer. Without an answer, the connection is closed. */
   end(): void
 }
 
@@ -34,7 +34,7 @@ export function createReply(response: ServerResponse, { headers, batch, streams 
     for (const message of answers) response.write(eventOf(message))
   }
   return {
-    say(message) {
+    notify(message) {
       if (!streams || response.destroyed) return false
       if (!streaming) stream()
       response.write(eventOf(message))

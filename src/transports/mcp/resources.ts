@@ -1,16 +1,16 @@
-/** A persona's queue as an MCP resource: to be read without taking anything, and to be subscribed to. */
+/** A persona's queue as an MCP resource, which can be read without a drain and subscribed to. */
 import type { McpPeer } from './peer.ts'
 import { protocolError } from './protocol-error.ts'
 import type { Kernel } from '../../kernel/dispatch.ts'
 import type { CallerContext } from '../../contracts/http.ts'
 import { Identity, type Json } from '../../contracts/ids.ts'
-import { LIMITS } from '../../contracts/limits.ts'
+import { LIMITS } from '../../contracts/limits/limits.ts'
 import type { Caller } from '../../contracts/token.ts'
 
 export const PENDING_TEMPLATE = {
   uriTemplate: 'turnbell://signals/{identity}/pending',
   name: 'pending signals',
-  description: 'The signals that wait for a persona. Reading takes none of them.',
+  description: 'Pending signals of a persona. Reading does not drain them.',
   mimeType: 'application/json',
 }
 
@@ -18,13 +18,13 @@ export function pendingUri(identity: string): string {
   return `turnbell://signals/${identity}/pending`
 }
 
-/** The persona a uri names, or null. */
+/** Returns the persona of a uri, or null. */
 export function personaOf(uri: string): string | null {
   const named = /^turnbell:\/\/signals\/([^/]+)\/pending$/.exec(uri)?.[1]
   return named !== undefined && Identity.safeParse(named).success ? named : null
 }
 
-/** A persona's token sees its own queue. The operator sees all of them. */
+/** Returns whether the caller may read the queue: a persona its own, the operator all. */
 export function maySee(caller: Caller, uri: string): boolean {
   const identity = personaOf(uri)
   return identity !== null && (caller.kind === 'operator' || caller.identity === identity)
@@ -44,7 +44,7 @@ export async function listResources(
   }))
 }
 
-/** What the caller may see. The agent sees what a drain would give it; everybody else sees the inbox, narrowed to what waits. */
+/** Returns the signals that a drain of the agent would return; for other callers, the pending signals of the inbox. */
 export async function readResource(
   kernel: Kernel,
   peer: McpPeer,
@@ -81,7 +81,9 @@ async function dispatched(
     context,
     caller: peer.caller,
     narrowing: peer.view?.narrowing,
-    answered: peer.answered,
+    answer: peer.answer,
+    for_model: true,
+    budget: peer.budget,
   })
   if (!outcome.ok) throw protocolError(outcome.problem)
   return outcome.result

@@ -1,4 +1,4 @@
-/** Who answers, as MCP tells it. */
+/** Name and version of the MCP server. */
 export function serverInfo(version: string) {
   return { name: 'turnbell', title: 'turnbell', version }
 }

@@ -1,9 +1,14 @@
-/** A call of one of the kernel's tools: the same, whoever has read the message that asks for it. */
+/** Calls one of the kernel's tools, for the SDK's server, the fast path and in-process calls. */
 import type { McpPeer } from './peer.ts'
-import { callerContextIn, viewIn } from './said.ts'
+import { callerContextIn, viewIn } from './request-meta.ts'
 import type { Kernel } from '../../kernel/dispatch.ts'
-import { toolAnswer, toolProblem, type McpProjection, type McpToolResult } from '../../kernel/project-mcp.ts'
-import { toProblem } from '../../contracts/errors.ts'
+import {
+  toolAnswer,
+  toolProblem,
+  type McpProjection,
+  type McpToolResult,
+} from '../../kernel/projections/project-mcp.ts'
+import { toProblem } from '../../contracts/errors/errors.ts'
 import type { CallerContext, Narrowing } from '../../contracts/http.ts'
 import type { Ids } from '../../ports/random.ts'
 
@@ -13,7 +18,7 @@ export interface ToolCallNeeds {
   ids: Ids
 }
 
-/** Never rejects: bounds or a context that are none are told as every other refusal is. */
+/** Never rejects: invalid bounds or an invalid context are returned as a problem. */
 export function callTool(
   { kernel, projection, ids }: ToolCallNeeds,
   peer: McpPeer,
@@ -29,9 +34,15 @@ export function callTool(
     return Promise.resolve(toolProblem(toProblem(error, ids.next())))
   }
   const request = {
-    ...{ facade, action, params, caller: peer.caller, answered: peer.answered },
+    facade,
+    action,
+    params,
+    caller: peer.caller,
+    answer: peer.answer,
     context,
     narrowing,
+    for_model: true,
+    budget: peer.budget,
   }
   return kernel.dispatch(request).then(toolAnswer)
 }

@@ -1,10 +1,10 @@
-/** How much of the tools a client asks to see, when it connects. */
+/** Level of detail and bounds of the tool list, as a client requests them when it connects. */
 import type { IncomingMessage } from 'node:http'
-import { McpDetail, type McpView } from '../../kernel/project-mcp.ts'
-import { TurnbellError } from '../../contracts/errors.ts'
+import { McpDetail, type McpView } from '../../kernel/projections/project-mcp.ts'
+import { TurnbellError } from '../../contracts/errors/errors.ts'
 import { narrowingInQuery, narrowingInRequest, queryOf } from '../narrowing.ts'
 
-/** `?detail=`, and the bounds that the query and the headers set. Throws `request_invalid`. */
+/** Reads `?detail=` and the bounds of the query and the headers. Throws `request_invalid`. */
 export function viewOf(request: Pick<IncomingMessage, 'url' | 'headers'>): McpView {
   const narrowing = narrowingInRequest(request)
   const query = queryOf(request.url)
@@ -12,7 +12,7 @@ export function viewOf(request: Pick<IncomingMessage, 'url' | 'headers'>): McpVi
   return { ...(detail === undefined ? {} : { detail }), ...(narrowing === undefined ? {} : { narrowing }) }
 }
 
-/** The same of an address without a request. */
+/** Reads the view from a query without a request. Throws `request_invalid`. */
 export function viewInQuery(query: URLSearchParams): McpView {
   const narrowing = narrowingInQuery(query)
   return { detail: detailIn(query), ...(narrowing === undefined ? {} : { narrowing }) }
@@ -24,7 +24,7 @@ function detailIn(query: URLSearchParams): McpDetail | undefined {
   if (detail !== null && !known.success) {
     throw new TurnbellError('request_invalid', {
       detail: `detail: expected one of ${McpDetail.options.join(', ')}, found ${JSON.stringify(detail)}`,
-      hint: 'Correct the query of the address, or leave `detail` out.',
+      hint: 'Correct the query of the address, or remove `detail`.',
     })
   }
   return known.data

@@ -1,13 +1,12 @@
 /**
- * The WebSocket protocol as an AsyncAPI 3.0 document, from the frames that the hub parses and sends. It
- * speaks of the hub: `receive` is what clients say, `send` what they hear.
+ * The WebSocket protocol as an AsyncAPI 3.0 document, generated from the frames that the hub parses and sends. Written from
+ * the side of the hub: `receive` for frames of clients, `send` for frames of the hub.
  */
 import type { z } from 'zod'
 import { CHANNEL_NOTES, CLOSE_NOTES, WS_LIMITS } from './channel-notes.ts'
-import { CLIENT_FRAME_NOTES, HUB_FRAME_NOTES } from './frame-notes.ts'
-import { inBytes, inMinutes, inSeconds } from '../units.ts'
+import { inBytes, inMinutes, inSeconds } from '../../contracts/text/units.ts'
 import { Config, HUB_PORT } from '../../contracts/config.ts'
-import { ErrorClass, Retry } from '../../contracts/errors.ts'
+import { ErrorClass, Retry } from '../../contracts/errors/errors.ts'
 import {
   Channel,
   ClientFrame,
@@ -27,14 +26,14 @@ import {
   Timestamp,
   Ulid,
 } from '../../contracts/ids.ts'
-import { LIMITS } from '../../contracts/limits.ts'
+import { LIMITS } from '../../contracts/limits/limits.ts'
 import { DaemonErrorClass, MetricsSet } from '../../contracts/metrics.ts'
 import { LeaveReason, SurfaceFacts, Turn } from '../../contracts/registry.ts'
 import { namedSchemas, type JsonSchema } from '../../kernel/schema.ts'
 
 const PATH = '/ws'
 
-/** What frames have in common: named once, referred to everywhere else. */
+/** Schemas that several frames share: defined once and referenced. */
 const SHARED: Record<string, z.ZodType> = {
   CallerContext,
   Channel,
@@ -59,8 +58,8 @@ const SHARED: Record<string, z.ZodType> = {
 
 /** `version` is the hub's. */
 export function describeWebSocket(version: string): object {
-  const client = formsOf(ClientFrame, 'input')
-  const hub = formsOf(HubFrame, 'output')
+  const client = directionOf(ClientFrame, 'input')
+  const hub = directionOf(HubFrame, 'output')
   const types = [...Object.keys(client.frames), ...Object.keys(hub.frames)]
   return {
     asyncapi: '3.0.0',
@@ -70,16 +69,16 @@ export function describeWebSocket(version: string): object {
       version,
       description: [
         'Durable signals for teams of coding agents: the link between a hub and its daemons, agents and observers.',
-        'The operations are told from the side of the hub: it receives what clients say and sends what they hear.',
+        'Operations are described from the side of the hub: it receives frames of clients and sends frames to them.',
       ].join(' '),
       license: { name: 'MIT' },
     },
     defaultContentType: 'application/json',
     servers: servers(),
     channels: { ws: wsChannel(types), ...namedChannels() },
-    operations: { ...clientOperations(), ...hubOperations(), ...channelOperations() },
+    operations: { ...clientOperations(client.notes), ...hubOperations(hub.notes), ...channelOperations() },
     components: {
-      messages: { ...messages(client.frames, CLIENT_FRAME_NOTES), ...messages(hub.frames, HUB_FRAME_NOTES) },
+      messages: { ...messages(client), ...messages(hub) },
       schemas: together(hub.shared, client.shared),
       securitySchemes: SECURITY,
     },
@@ -90,19 +89,58 @@ interface FrameUnion {
   options: readonly (z.ZodType & { shape: { type: z.ZodLiteral<string> } })[]
 }
 
-/** The frames of one direction by their types, and the shared schemas that they use. */
-function formsOf(union: FrameUnion, io: 'input' | 'output') {
+interface FrameNote {
+  summary: string
+  description?: string
+  examples: readonly object[]
+}
+
+/** Response to each client frame. A refusal is always an `error`. */
+const REPLIES: Partial<Record<ClientFrame['type'], HubFrame['type']>> = {
+  hello: 'welcome',
+  'pending.peek': 'pending',
+  subscribe: 'result',
+  unsubscribe: 'result',
+  publish: 'result',
+  call: 'result',
+  ping: 'pong',
+}
+
+interface Direction {
+  /** Schemas of the frames by type, their notes, and the shared schemas that they use. */
+  frames: Record<string, JsonSchema>
+  notes: Record<string, FrameNote>
+  shared: Record<string, JsonSchema>
+}
+
+function directionOf(union: FrameUnion, io: 'input' | 'output'): Direction {
   const frames = Object.fromEntries(union.options.map((frame) => [frame.shape.type.value, frame]))
-  const all = namedSchemas({ ...SHARED, ...frames }, io, (name) => `#/components/schemas/${name}`)
-  const said = Object.entries(all)
-  const used = usedBy(all, Object.keys(frames))
+  const schemas = namedSchemas({ ...SHARED, ...frames }, io, (name) => `#/components/schemas/${name}`)
+  const entries = Object.entries(schemas)
+  const used = usedBy(schemas, Object.keys(frames))
   return {
-    frames: Object.fromEntries(said.filter(([name]) => name in frames)),
-    shared: Object.fromEntries(said.filter(([name]) => name in SHARED && used.has(name))),
+    frames: Object.fromEntries(
+      entries.filter(([name]) => name in frames).map(([name, schema]) => [name, withoutNotes(schema)]),
+    ),
+    notes: Object.fromEntries(Object.entries(frames).map(([type, frame]) => [type, noteOf(type, frame)])),
+    shared: Object.fromEntries(entries.filter(([name]) => name in SHARED && used.has(name))),
   }
 }
 
-/** What both directions use must be one form: a default or a stripped field would make it two. */
+/** The message contains the description and the examples of its frame, so the payload's schema does not. */
+function withoutNotes({ description: _, examples: __, ...schema }: JsonSchema): JsonSchema {
+  return schema
+}
+
+/** The summary is the first sentence of the frame's description. */
+function noteOf(type: string, frame: z.ZodType): FrameNote {
+  const { description, examples } = frame.meta() ?? {}
+  const [, summary, more] = /^(.+?\.)(?: (.+))?$/s.exec(description ?? '') ?? []
+  if (summary === undefined || !Array.isArray(examples)) throw new Error(`frame ${type} is not described`)
+  return { summary, ...(more !== undefined && { description: more }), examples: examples as object[] }
+}
+
+/** A schema of both directions must be the same for input and output: defaults and stripped fields would make two. */
 function together(a: Record<string, JsonSchema>, b: Record<string, JsonSchema>): Record<string, JsonSchema> {
   for (const [name, form] of Object.entries(a))
     if (name in b && JSON.stringify(b[name]) !== JSON.stringify(form))
@@ -110,7 +148,7 @@ function together(a: Record<string, JsonSchema>, b: Record<string, JsonSchema>):
   return { ...a, ...b }
 }
 
-/** These names, and whatever is referred to from there. */
+/** Returns these names and everything that they reference. */
 function usedBy(schemas: Record<string, JsonSchema>, names: readonly string[]): Set<string> {
   const used = new Set<string>()
   const visit = (name: string) => {
@@ -135,7 +173,7 @@ function servers(): object {
     bindings: { ws: {} },
   }
   return {
-    hub: { ...at, protocol: 'ws', description: 'As a hub listens by itself: on this machine only.' },
+    hub: { ...at, protocol: 'ws', description: 'The default: the hub listens on this machine only.' },
     hub_tls: { ...at, protocol: 'wss', description: 'With `--tls-cert` and `--tls-key`, or behind a proxy.' },
   }
 }
@@ -192,16 +230,16 @@ function rules(): string {
   )
   const channels = Object.values(CHANNEL_NOTES).map(({ name, summary }) => `- \`${name}\`: ${summary}`)
   return [
-    `Frames are JSON objects in text messages, at most ${inBytes(LIMITS.frame_bytes_max)} each; a larger one ends the link with the protocol's own 1009. \`type\` says which it is. \`hello\` comes first, within ${inSeconds(LIMITS.hello_timeout_ms)}. A frame that is none, or that is refused, is answered with \`error\`. A frame with an \`id\` gets an answer with the same \`id\`.`,
-    `A client beats every ${inSeconds(LIMITS.heartbeat_interval_ms)}. The hub pings every ${inSeconds(LIMITS.ws_ping_interval_ms)} and cuts off who is silent for ${inSeconds(LIMITS.ws_silence_max_ms)}.`,
-    `Events whose name begins with ${CRITICAL_EVENTS.map((beginning) => `\`${beginning}\``).join(' or ')} are critical: they are sent until \`ack\` names their \`id\`. It is checked every ${inSeconds(LIMITS.critical_check_ms)}; one that is ${inSeconds(LIMITS.critical_resend_ms)} old is sent again, and dropped after ${LIMITS.critical_tries_max} tries. All other events are sent once.`,
-    ['Channels to listen to:', '', ...channels].join('\n'),
-    `An agent that names its \`session_id\` and comes back within ${inMinutes(LIMITS.lease_ms)} listens again to what it did before; any other subscribes anew.`,
+    `Frames are JSON objects in text messages, at most ${inBytes(LIMITS.frame_bytes_max)} each; a larger one closes the link with the protocol's close code 1009. \`type\` names the kind of frame. The first frame must be \`hello\`, within ${inSeconds(LIMITS.hello_timeout_ms)}. A malformed or rejected frame is answered with \`error\`. The answer to a frame with an \`id\` has the same \`id\`.`,
+    `A client sends a heartbeat every ${inSeconds(LIMITS.heartbeat_interval_ms)}. The hub pings every ${inSeconds(LIMITS.ws_ping_interval_ms)} and terminates links that are silent for ${inSeconds(LIMITS.ws_silence_max_ms)}.`,
+    `Events with the prefix ${CRITICAL_EVENTS.map((prefix) => `\`${prefix}\``).join(' or ')} are critical: the client must acknowledge them with an \`ack\` of their \`id\`. An unacknowledged event is resent after ${inSeconds(LIMITS.critical_resend_ms)} (checked every ${inSeconds(LIMITS.critical_check_ms)}) and dropped after ${LIMITS.critical_tries_max} tries. All other events are sent once.`,
+    ['Channels:', '', ...channels].join('\n'),
+    `The subscriptions of an agent that names its \`session_id\` and reconnects within ${inMinutes(LIMITS.lease_ms)} are restored; other clients must subscribe again.`,
     ['Close codes:', '', ...closes].join('\n'),
   ].join('\n\n')
 }
 
-/** They have no address of their own: one link carries them all, and `event` says which it is. */
+/** Channels have no address: one link transports all of them, and each `event` names its channel. */
 function namedChannels(): object {
   return Object.fromEntries(
     Object.entries(CHANNEL_NOTES).map(([key, { name, summary, listeners, publishers }]) => [
@@ -210,60 +248,54 @@ function namedChannels(): object {
         address: null,
         title: name,
         summary,
-        description: `${summary} Listening: ${listeners} Publishing: ${publishers}`,
+        description: `${summary} Subscribers: ${listeners} Publishers: ${publishers}`,
         messages: { event: { $ref: '#/components/messages/event' } },
       },
     ]),
   )
 }
 
-function messages(
-  schemas: Record<string, JsonSchema>,
-  notes: Record<string, { summary: string; more?: string; examples: readonly object[] }>,
-): object {
+function messages({ frames, notes }: Direction): object {
   return Object.fromEntries(
-    Object.entries(schemas).map(([type, payload]) => [
-      type,
-      {
+    Object.entries(frames).map(([type, payload]) => {
+      const { examples = [], ...words } = notes[type] ?? {}
+      const message = {
         name: type,
         title: type,
-        ...wordsOf(notes[type]),
+        ...words,
         ...(hasId(payload) ? { correlationId: { location: '$message.payload#/id' } } : {}),
         payload,
-        examples: notes[type]?.examples.map((example) => ({ payload: example })),
-      },
-    ]),
+        examples: examples.map((example) => ({ payload: example })),
+      }
+      return [type, message]
+    }),
   )
 }
 
-/** An event's id is its own: nothing that the client said has it. */
+/** The id of an event does not refer to a request of the client. */
 function hasId({ properties }: JsonSchema): boolean {
   const id = (properties as Record<string, JsonSchema>)['id']
   return id?.['$ref'] === '#/components/schemas/RequestId'
 }
 
-function wordsOf(note: { summary: string; more?: string } | undefined): object {
-  const { summary, more } = note ?? { summary: '' }
-  return { summary, ...(more === undefined ? {} : { description: more }) }
-}
-
-function clientOperations(): object {
+function clientOperations(notes: Direction['notes']): object {
   return Object.fromEntries(
-    Object.entries(CLIENT_FRAME_NOTES).map(([type, { answered_by, ...note }]) => [
-      `receive_${identifier(type)}`,
-      {
+    Object.entries(notes).map(([type, { summary }]) => {
+      const reply = REPLIES[type as ClientFrame['type']]
+      const operation = {
         action: 'receive',
         ...at('ws', type),
-        summary: note.summary,
-        ...(answered_by === undefined ? {} : { reply: at('ws', answered_by, 'error') }),
-      },
-    ]),
+        summary,
+        ...(reply === undefined ? {} : { reply: at('ws', reply, 'error') }),
+      }
+      return [`receive_${identifier(type)}`, operation]
+    }),
   )
 }
 
-function hubOperations(): object {
+function hubOperations(notes: Direction['notes']): object {
   return Object.fromEntries(
-    Object.entries(HUB_FRAME_NOTES).map(([type, { summary }]) => [
+    Object.entries(notes).map(([type, { summary }]) => [
       `send_${identifier(type)}`,
       { action: 'send', ...at('ws', type), summary },
     ]),

@@ -1,10 +1,10 @@
-/** What clients of the WebSocket can listen to, and why a link is closed. */
+/** Descriptions of the WebSocket channels and close codes, for the AsyncAPI document. */
 import type { CLOSE } from '../../contracts/frames.ts'
-import { LIMITS } from '../../contracts/limits.ts'
-import { inBytes, inSeconds } from '../units.ts'
+import { LIMITS } from '../../contracts/limits/limits.ts'
+import { inBytes, inSeconds } from '../../contracts/text/units.ts'
 
 interface ChannelNote {
-  /** As `subscribe` and `publish` name it; `{…}` stands for what the client fills in. */
+  /** Name in `subscribe` and `publish`; the client replaces `{…}`. */
   name: string
   summary: string
   listeners: string
@@ -14,48 +14,47 @@ interface ChannelNote {
 export const CHANNEL_NOTES: Record<string, ChannelNote> = {
   global: {
     name: 'global',
-    summary:
-      'Everything that happens, as far as the listener may hear it, and whatever is published anywhere.',
-    listeners: 'Everybody.',
+    summary: 'All events that the subscriber may read, and everything that is published on any channel.',
+    listeners: 'Every client.',
     publishers: 'Agents and the operator.',
   },
   agents: {
     name: 'agents/{identity}',
-    summary: 'What happens to one persona: its signals, its doorbells, who comes and goes, its heartbeats.',
+    summary: 'Events of one persona: signals, doorbells, registrations and heartbeats.',
     listeners: 'The persona itself, observers and the operator.',
     publishers: "The persona's agent and the operator.",
   },
   sessions: {
     name: 'sessions/{session_id}',
-    summary: 'What happens in one session of an agent.',
+    summary: 'Events of one session of an agent.',
     listeners: 'The session itself, observers and the operator.',
     publishers: "The session's agent and the operator.",
   },
   metrics: {
     name: 'metrics',
-    summary: `The hub's figures (who works, how many actions a minute, how long they take, what waits), as \`metric.update\`, every ${inSeconds(LIMITS.metrics_channel_interval_ms)}.`,
+    summary: `Live figures of the hub (active agents, actions per minute, their duration, pending signals) as \`metric.update\`, every ${inSeconds(LIMITS.metrics_channel_interval_ms)}.`,
     listeners: 'Observers and the operator.',
-    publishers: 'The hub alone.',
+    publishers: 'Only the hub.',
   },
   topics: {
     name: 'topics/{name}',
-    summary: 'Whatever agents agree on under this name.',
-    listeners: 'Everybody.',
+    summary: 'Messages of agents under an agreed name.',
+    listeners: 'Every client.',
     publishers: 'Agents and the operator.',
   },
 }
 
 export const CLOSE_NOTES: Record<keyof typeof CLOSE, string> = {
   going_away:
-    'The hub stops, or the registration expired: connect again, with growing pauses. Or the persona was wrapped or removed, as `lifecycle.shutdown` said before.',
-  malformed: `${LIMITS.malformed_frames_max} frames in a row that are none.`,
-  unauthorised: `No \`hello\` as the first frame within ${inSeconds(LIMITS.hello_timeout_ms)}, or one that was refused: the \`error\` before says why.`,
+    'The hub stops, or the registration expired: reconnect with backoff. Or the persona was wrapped or removed, as announced by `lifecycle.shutdown`.',
+  malformed: `${LIMITS.malformed_frames_max} malformed frames in a row.`,
+  unauthorised: `No \`hello\` as the first frame within ${inSeconds(LIMITS.hello_timeout_ms)}, or a rejected one: see the preceding \`error\`.`,
   stale:
-    'A newer holder has taken the registration, or the persona is wrapped. Do not connect again by yourself.',
-  overloaded: `${inBytes(LIMITS.ws_backlog_bytes_max)} wait for a client that does not read.`,
+    'A newer holder has taken the registration, or the persona is wrapped. Do not reconnect automatically.',
+  overloaded: `${inBytes(LIMITS.ws_backlog_bytes_max)} are buffered for a client that does not read.`,
 }
 
-/** The bounds that a client can run into. */
+/** Limits that a client can reach. */
 export const WS_LIMITS = [
   'frame_bytes_max',
   'hello_timeout_ms',
@@ -66,6 +65,7 @@ export const WS_LIMITS = [
   'ws_silence_max_ms',
   'ws_backlog_bytes_max',
   'unproven_links_max',
+  'caller_links_max',
   'calls_underway_max',
   'subscriptions_max',
   'payload_bytes_max',

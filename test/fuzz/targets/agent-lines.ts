@@ -1,6 +1,9 @@
-/** What agents' own programs say to the shims: Codex's app-server, opencode's events, ACP, Claude Code without a window. */
-import { answerTo as claudeAnswer, StreamLine } from '../../../adapters/claude-code/headless/protocol.ts'
-import { answerTo as codexAnswer } from '../../../adapters/codex/approvals.ts'
+/**
+ * Fuzzes the output of agents' programs that the shims read: Codex's app-server, opencode's events, ACP, and headless
+ * Claude Code.
+ */
+import { replyTo as claudeAnswer, StreamLine } from '../../../adapters/claude-code/headless/protocol.ts'
+import { approvalFor as codexAnswer } from '../../../adapters/codex/approvals.ts'
 import { Notification, ServerRequest } from '../../../adapters/codex/protocol.ts'
 import {
   bound as codexBound,
@@ -8,18 +11,18 @@ import {
   startTracking as trackThread,
 } from '../../../adapters/codex/thread-tracker.ts'
 import { AgentError, AgentGoneError, openWire } from '../../../adapters/acp/wire.ts'
-import { answerTo as acpAnswer } from '../../../adapters/acp/permission.ts'
+import { answerPermission as acpAnswer } from '../../../adapters/acp/permission.ts'
 import { Initialized, PermissionRequest, SessionUpdate } from '../../../adapters/acp/protocol.ts'
 import { updated, startTracking as trackTurn } from '../../../adapters/acp/turn-tracker.ts'
 import { Envelope, Event, Messages, Session, Statuses } from '../../../adapters/opencode/protocol.ts'
 import {
   bound as opencodeBound,
   startTracking as trackSession,
-  told,
+  eventReceived,
 } from '../../../adapters/opencode/session-tracker.ts'
-import { jsonIn } from '../../../src/contracts/json.ts'
+import { parseJsonOrNull } from '../../../src/contracts/validation/json.ts'
 import { silentLog } from '../../../src/ports/log.ts'
-import { fakeClock } from '../../support/fake-clock.ts'
+import { fakeClock } from '../../support/fakes/fake-clock.ts'
 import { linesOf, samplesOf } from '../seeds.ts'
 import { insist, type Target } from '../target.ts'
 
@@ -65,7 +68,7 @@ export const agentLines: Target = {
       ],
       async attempt(input) {
         const lines = input.toString().split('\n')
-        const values = lines.map(jsonIn)
+        const values = lines.map(parseJsonOrNull)
         return [codex(values), opencode(values), claude(values), await acp(lines, clock)].join(' ')
       },
     }
@@ -97,7 +100,7 @@ function opencode(values: readonly unknown[]): string {
     const event = Event.safeParse(envelope.success ? envelope.data.payload : value)
     if (!event.success) continue
     if (event.data.type === 'session.created') session = opencodeBound(session, event.data.properties.info)
-    session = told(session, event.data, 'ada')
+    session = eventReceived(session, event.data, 'ada')
   }
   insist(TURNS.includes(session.turn), () => `opencode: the turn is ${String(session.turn)}`)
   return session.turn
@@ -136,7 +139,7 @@ async function acp(lines: readonly string[], clock: ReturnType<typeof fakeClock>
       },
     },
   )
-  const asked = agent.ask('initialize', {}, Initialized, null).then(
+  const asked = agent.call('initialize', {}, Initialized, null).then(
     () => 'answered',
     (error: unknown) => {
       if (error instanceof AgentError || error instanceof AgentGoneError) return error.constructor.name
@@ -146,6 +149,6 @@ async function acp(lines: readonly string[], clock: ReturnType<typeof fakeClock>
   for (const line of lines) taker?.onLine(line)
   taker?.onEnd()
   for (const line of written)
-    insist(jsonIn(line) !== null, () => `no JSON was written: ${line.slice(0, 100)}`)
+    insist(parseJsonOrNull(line) !== null, () => `no JSON was written: ${line.slice(0, 100)}`)
   return `${await asked} ${turn.turn} ${Math.min(written.length, 3)}`
 }

@@ -1,19 +1,19 @@
-/** WebSocket frames as clients send them, on links of their own to a whole hub. */
+/** Fuzzes WebSocket frames of clients; each input has its own links to a whole hub. */
 import { ClientFrame, CLOSE, HubFrame } from '../../../src/contracts/frames.ts'
-import { hubWorld, type HubWorld } from '../hub-world.ts'
+import { hubWorld, type HubWorld } from '../peers/hub-world.ts'
 import { linesOf } from '../seeds.ts'
 import { insist, type Target } from '../target.ts'
-import { Heard } from '../wire.ts'
+import { Heard } from '../peers/wire.ts'
 
 const TEXT = 1
 const BINARY = 2
 const CLOSING = 8
 const PING = 9
 
-/** Whoever says hello in its name takes its place, which is no fault. */
+/** A hello in this name replaces its session, which is not an error. */
 const BYSTANDER = 'nobody-says-hello-in-this-name'
 
-/** A line that begins so is a binary frame, or bytes that are no frame at all. */
+/** Prefix of a line that is a binary frame, or of bytes that are not a frame at all. */
 const AS_BINARY = 2
 const AS_BYTES = 1
 
@@ -119,7 +119,7 @@ async function linkTo(world: HubWorld, token: string) {
       else if (bytes[0] !== AS_BYTES) put(TEXT, bytes)
       else if (!stream.writableEnded) stream.write(bytes.subarray(1))
     },
-    /** Everything before is answered once a ping of the protocol's own is. */
+    /** Sends a protocol ping: its pong shows that everything before was answered. */
     async settled() {
       await heard.until(() => false, 8)
       put(PING, Buffer.from('end'))
@@ -129,7 +129,7 @@ async function linkTo(world: HubWorld, token: string) {
   }
 }
 
-/** Masked with zeros, which leaves what follows as it is. RFC 6455, section 5.2. */
+/** Masked with zeros, which leaves the payload unchanged. RFC 6455, section 5.2. */
 function headOf(opcode: number, length: number): Buffer {
   const head = Buffer.alloc(length < 126 ? 6 : length < 65_536 ? 8 : 14)
   head[0] = 0x80 | opcode

@@ -1,24 +1,24 @@
-/** What the hooks of clients bring, and what is left of it for the hub. */
+/** Fuzzes the input of client hooks, and the part of it that is sent to the hub. */
 import fs from 'node:fs'
 import path from 'node:path'
 import { hasBackgroundTasks, RegistryRecord, TurnEvent } from '../../../adapters/claude-code/turn-events.ts'
 import {
   hookFired,
   registryRead,
-  settlesAt,
+  settleDeadline,
   startTracking,
 } from '../../../adapters/claude-code/turn-tracker.ts'
 import { hookPayload } from '../../../src/cli/hooks/hook-call.ts'
-import { leaveSubagentStatus } from '../../../src/cli/hooks/subagent.ts'
-import { leave } from '../../../src/cli/hooks/spool.ts'
-import { ThreadNews } from '../../../src/contracts/codex.ts'
-import { hookFacts } from '../../../src/contracts/hook.ts'
+import { spoolSubagentStatus } from '../../../src/cli/hooks/subagent.ts'
+import { appendToSpool } from '../../../src/cli/hooks/spool.ts'
+import { ThreadNews } from '../../../src/contracts/clients/codex.ts'
+import { hookFacts } from '../../../src/contracts/spool/hook.ts'
 import type { Json } from '../../../src/contracts/ids.ts'
-import { jsonIn } from '../../../src/contracts/json.ts'
-import { Spooled } from '../../../src/contracts/spool.ts'
-import { newsOfHook } from '../../../src/system/codex-place.ts'
-import { resolveHome } from '../../../src/system/home.ts'
-import { testCli } from '../../support/test-cli.ts'
+import { parseJsonOrNull } from '../../../src/contracts/validation/json.ts'
+import { Spooled } from '../../../src/contracts/spool/spool.ts'
+import { hookReport } from '../../../src/system/clients/codex-run-files.ts'
+import { resolveHome } from '../../../src/system/config/home.ts'
+import { testCli } from '../../support/processes/test-cli.ts'
 import { fixtures } from '../seeds.ts'
 import { insist, type Target } from '../target.ts'
 
@@ -57,19 +57,19 @@ export const hooks: Target = {
         '{"sessionId":"s","status":"busy"}',
       ],
       attempt(input) {
-        const said = jsonIn(input.toString())
-        const news = newsOfHook(said, AT)
+        const said = parseJsonOrNull(input.toString())
+        const news = hookReport(said, AT)
         insist(news === null || ThreadNews.safeParse(news).success, () => `no news: ${JSON.stringify(news)}`)
         if (typeof said !== 'object' || said === null || Array.isArray(said)) return 'none'
         const payload = hookPayload(input.toString().replace(/^\uFEFF/, ''))
         hookFacts('claude-code', payload)
         const turn = turned(payload)
         fs.rmSync(spool, { force: true })
-        leaveSubagentStatus(invocation, 'ada', { ...payload, cwd: project })
-        leave(invocation, { type: 'hook', client: 'claude-code', identity: 'ada', body: payload })
+        spoolSubagentStatus(invocation, 'ada', { ...payload, cwd: project })
+        appendToSpool(invocation, { type: 'hook', client: 'claude-code', identity: 'ada', body: payload })
         const lines = fs.readFileSync(spool, 'utf8').trimEnd().split('\n')
         for (const line of lines) {
-          const read = Spooled.safeParse(jsonIn(line))
+          const read = Spooled.safeParse(parseJsonOrNull(line))
           insist(read.success, () => `the hub would refuse: ${line.slice(0, 300)} ${String(read.error)}`)
         }
         return `${turn} ${lines.length} ${news?.event}`
@@ -85,7 +85,7 @@ function turned(payload: Record<string, Json>): string {
   const fired = event.success ? hookFired(began, event.data, 5) : began
   const read = registryRead(fired, record.success ? record.data : null, 9)
   insist(STATES.includes(read.turn), () => `the turn is ${String(read.turn)}`)
-  const at = settlesAt(read)
+  const at = settleDeadline(read)
   insist(at === null || Number.isFinite(at), () => `it settles at ${at}`)
   return `${read.turn} ${event.success && hasBackgroundTasks(event.data)}`
 }

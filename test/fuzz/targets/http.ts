@@ -1,11 +1,11 @@
-/** Requests to the hub's port: methods, paths, queries, headers and bodies. */
+/** Fuzzes HTTP requests to the hub: methods, paths, queries, headers and bodies. */
 import { FACADES } from '../../../src/facades/all.ts'
 import { parse } from 'node:querystring'
 import type { Action, Found } from '../../../src/kernel/define.ts'
 import { queryReader } from '../../../src/kernel/query-reader.ts'
 import { createRegistry } from '../../../src/kernel/registry.ts'
-import { exchange, judgeProblem } from '../http-exchange.ts'
-import { hubWorld } from '../hub-world.ts'
+import { exchange, judgeProblem } from '../peers/http-exchange.ts'
+import { hubWorld } from '../peers/hub-world.ts'
 import { samplesOf } from '../seeds.ts'
 import { insist, type Target } from '../target.ts'
 
@@ -44,7 +44,7 @@ export const http: Target = {
   async open() {
     const world = await hubWorld()
     const actions = createRegistry(FACADES).actions
-    // What an example says is hard to meet by chance: an absolute path, a time, one field of two.
+    // Values from examples that mutations rarely produce: an absolute path, a time, one of two alternative fields.
     const said = ({ action }: Found) => [
       ...samplesOf(action.input, 1),
       ...(action.examples ?? []).slice(0, 1),
@@ -92,9 +92,9 @@ export const http: Target = {
       lasts: 2_000,
       async attempt(input) {
         const answered = await exchange(world, input)
-        // A whole request of which it is known what it asks for.
+        // A seed is a complete request with a known meaning, so it must be answered.
         insist(answered.status !== null || !seeds.includes(input.toString()), () => 'it was not answered')
-        // The door of MCP has a target of its own, and errors of another form.
+        // The MCP endpoint has its own target and other errors.
         if (/^\S+ \S*\/mcp/.test(input.toString('latin1'))) return `mcp ${answered.status}`
         const outcome = judgeProblem(answered)
         if (answered.type === 'application/json' && answered.status !== null && answered.status < 300)
@@ -106,12 +106,12 @@ export const http: Target = {
   },
 }
 
-/** Objects cannot be told in a query. */
+/** A query string cannot contain objects. */
 function isTaken(action: Action, query: string): boolean {
   return action.input.safeParse(queryReader(action)(parse(query))).success
 }
 
-/** A list is told one by one. */
+/** A list is written as repeated values. */
 function queryOf(params: unknown): string {
   const told = Object.entries(params as object).flatMap(([name, value]: [string, unknown]) =>
     (Array.isArray(value) ? value : [value]).map((one): [string, string] => [

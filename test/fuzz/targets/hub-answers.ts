@@ -1,29 +1,29 @@
-/** What comes back from a hub's port, or from whatever listens there, to a client's bridge. */
+/** Fuzzes the responses of a hub, or of another server at its port, to a client's bridge. */
 import { PassThrough } from 'node:stream'
 import { isDeepStrictEqual } from 'node:util'
 import { parseJSONRPCMessage } from '@modelcontextprotocol/server'
-import { ERRORS } from '../../../src/contracts/error-catalogue.ts'
-import { Problem, toProblem, TurnbellError, type ErrorCode } from '../../../src/contracts/errors.ts'
+import { ERRORS } from '../../../src/contracts/errors/error-catalogue.ts'
+import { Problem, toProblem, TurnbellError, type ErrorCode } from '../../../src/contracts/errors/errors.ts'
 import { DrainId } from '../../../src/contracts/ids.ts'
-import { LIMITS } from '../../../src/contracts/limits.ts'
+import { LIMITS } from '../../../src/contracts/limits/limits.ts'
 import { DrainResult } from '../../../src/contracts/signal.ts'
 import { silentLog } from '../../../src/ports/log.ts'
 import { createIds } from '../../../src/system/random.ts'
-import { createBridge, type Bridge } from '../../../src/transports/bridge/bridge.ts'
-import { sayGoodbye } from '../../../src/transports/bridge/goodbye.ts'
-import { HubAway, hubPost } from '../../../src/transports/bridge/hub-post.ts'
-import { stdioLines } from '../../../src/transports/bridge/stdio-lines.ts'
-import { createUpstream, type Upstream } from '../../../src/transports/bridge/upstream.ts'
-import { Answers, answerOf, type Answer } from '../false-answers.ts'
-import { behindFalseHubs, FALSE_HUB_URL, FALSE_HUB_WORDS, FalseHub, type Asked } from '../false-hub.ts'
-import { seededRandom } from '../../support/fake-clock.ts'
-import { INITIALIZE } from '../mcp-messages.ts'
+import { createBridge, type Bridge } from '../../../src/bridge/bridge.ts'
+import { settleAndEndSession } from '../../../src/bridge/shutdown.ts'
+import { HubUnreachable, hubPost } from '../../../src/bridge/hub/post.ts'
+import { StdioLines } from '../../../src/bridge/stdio/stdio-lines.ts'
+import { createUpstream, type Upstream } from '../../../src/bridge/hub/upstream.ts'
+import { Answers, answerOf, type Answer } from '../peers/false-answers.ts'
+import { behindFalseHubs, FALSE_HUB_URL, FALSE_HUB_WORDS, FalseHub, type Asked } from '../peers/false-hub.ts'
+import { seededRandom } from '../../support/fakes/fake-clock.ts'
+import { INITIALIZE } from '../peers/mcp-messages.ts'
 import { samplesOf } from '../seeds.ts'
 import { Broken, insist, type Target } from '../target.ts'
-import { turn } from '../wire.ts'
+import { tick } from '../peers/wire.ts'
 
 const ASKS_MAX = 5
-const TURNS_MAX = 30
+const TICKS_MAX = 30
 
 const TOKEN_ROUTE = '/auth/token'
 const GOODBYE = '/session/end'
@@ -42,7 +42,7 @@ interface Asking {
   params: object
 }
 
-/** What the client asks, by the words of an input's first line. */
+/** The client's requests, by the words of an input's first line. */
 const REQUESTS: Record<string, Asking> = {
   drain: tool('signals_pending', {}),
   pending: tool('signals', { action: 'pending' }),
@@ -83,11 +83,11 @@ export const hubAnswers: Target = {
     }),
 }
 
-// --- A hub that is well, and others -------------------------------------------------------------
+// --- Hubs, well-behaved and not -----------------------------------------------------------------
 
 const TOKEN = '{"token":"t","expires_in":3600}'
 const EVENTS = 'content-type: text/event-stream'
-/** Cut somewhere, it is most probably cut within a character. */
+/** A cut most probably falls within a character. */
 const WIDE = 'é'.repeat(30)
 const EMPTY: DrainResult = { signals: [], remaining: 0, drain_id: null }
 
@@ -110,7 +110,7 @@ const notified = (what: string, params: object = {}) => rpc({ method: `notificat
 
 function wellAnswered({ name }: Asked): Answer {
   if (name === TOKEN_ROUTE) return answerOf(TOKEN)
-  // Longer than what comes: it stays open.
+  // The declared length exceeds the body: the connection stays open.
   if (name === LISTEN)
     return answerOf(`data: ${notified('subscriptions/acknowledged')}\n\n`, [
       EVENTS,
@@ -186,7 +186,7 @@ interface Message {
   error?: { data?: unknown }
 }
 
-/** Throws where no client would know what it answers. */
+/** Throws unless a client can match the response to a request. */
 function readAsClient(line: string): Message {
   try {
     return parseJSONRPCMessage(JSON.parse(line)) as Message
@@ -200,9 +200,9 @@ class Scene {
   private readonly upstream: Upstream
   private readonly bridge: Bridge
   private readonly toBridge = new PassThrough()
-  /** By what was asked, how it went. */
+  /** Outcome of each request. */
   private readonly answers = new Map<unknown, string>()
-  /** The drains that the client has. */
+  /** The drains that the client received. */
   private readonly drained = new Set<unknown>()
   private readonly faults: Error[] = []
   private meta: object = { _meta: ENVELOPE }
@@ -228,7 +228,7 @@ class Scene {
       ...{ locate: () => FALSE_HUB_URL, operatorToken: () => 'operator-token' },
     })
     this.bridge = createBridge({
-      ...{ ...shared, upstream: this.upstream, transport: stdioLines(this.toBridge, toClient) },
+      ...{ ...shared, upstream: this.upstream, transport: new StdioLines(this.toBridge, toClient) },
       ...{ instructions: 'x', ids: createIds(clock, seededRandom()) },
       log: { ...silentLog, error: (fields) => this.logged(fields) },
     })
@@ -245,27 +245,27 @@ class Scene {
     const { answers } = this.hub
     const goodbye = answers.next(GOODBYE)
     answers.clear()
-    // Behind a confirmation whose answer hangs a drain is refused after a while.
+    // A drain that follows a confirmation without a response is rejected after a while.
     await this.hub.clock.advance(LIMITS.bridge_answer_ms)
     insist((await this.ask('drain')) === 'result', () => 'a hub that is well again is not heard')
     if (goodbye !== null) answers.put(goodbye)
     this.toBridge.end()
-    await this.hub.settled('the end', sayGoodbye(this.bridge, this.upstream, this.hub.clock))
+    await this.hub.settled('the end', settleAndEndSession(this.bridge, this.upstream, this.hub.clock))
     this.upstream.close()
     this.sound()
     return [...new Set(outcomes)].sort().join(' ')
   }
 
-  /** `drain-3`: after three turns of the loop the client gives it up. */
+  /** `drain-3`: the client cancels it after three ticks of the event loop. */
   private async ask(word: string): Promise<string> {
-    const [name = '', turns] = word.split('-')
+    const [name = '', ticks] = word.split('-')
     const request = REQUESTS[name] as Asking
     const id = (this.last_id += 1)
     this.write({ id, method: request.method, params: { ...request.params, ...this.meta } })
-    // It is answered when it ends.
+    // The response follows when the stream ends.
     const stays = request.method === LISTEN
-    if (turns === undefined && !stays) return this.answerTo(id)
-    for (let left = Math.min(Number(turns), TURNS_MAX); left > 0; left -= 1) await turn()
+    if (ticks === undefined && !stays) return this.answerTo(id)
+    for (let left = Math.min(Number(ticks), TICKS_MAX); left > 0; left -= 1) await tick()
     if (!stays) this.write({ method: 'notifications/cancelled', params: { requestId: id, ...this.meta } })
     await this.hub.rest()
     return name
@@ -307,7 +307,7 @@ class Scene {
       (told === undefined && error === undefined) || this.isHubs(told),
       () => `neither the hub's words nor a problem: ${JSON.stringify(told).slice(0, 200)}`,
     )
-    // What `initialize` is answered is the bridge's own.
+    // The bridge itself answers `initialize`.
     insist(
       id === 1 || result === undefined || told !== undefined || this.isWhole(result),
       () => `not the hub's words: ${JSON.stringify(result).slice(0, 200)}`,
@@ -333,7 +333,7 @@ class Scene {
     return Object.keys(own).length === 0 || said.some((one) => isDeepStrictEqual(one, own))
   }
 
-  /** A hub may say that it broke, or nothing that can be understood; but here nothing breaks of it. */
+  /** A hub may report an internal error or send an unreadable response, but the bridge must not fail. */
   private logged({ err }: { err?: unknown }): void {
     const { message } = err as Error
     const hubs = (this.hub.said as { error?: Error }[]).some(({ error }) => error?.message === message)
@@ -341,7 +341,10 @@ class Scene {
   }
 }
 
-/** As JSON says it, less what only one era of the protocol says beside it, and an empty content, which may be left out. */
+/**
+ * Returns the result as JSON, without fields that only one protocol version has and without an empty content, which is
+ * optional.
+ */
 function plain(result: object): object {
   const written = JSON.parse(JSON.stringify(result)) as Record<string, unknown>
   const { resultType: _, ttlMs: __, cacheScope: ___, _meta: ____, content = [], ...rest } = written
@@ -350,7 +353,7 @@ function plain(result: object): object {
 
 // --- Its stream ---------------------------------------------------------------------------------
 
-/** In whatever pieces a stream comes, its events are the same. */
+/** A stream contains the same events, however it is split into chunks. */
 async function streamed(answers: Answers, meet: (hub: FalseHub) => void): Promise<string> {
   const answer = answers.next(LISTEN)
   if (answer === null) return 'no stream'
@@ -364,7 +367,7 @@ async function streamed(answers: Answers, meet: (hub: FalseHub) => void): Promis
     const ended = stream.then(
       () => 'ended',
       (error: unknown) => {
-        insist(error instanceof HubAway || abort.signal.aborted, () => String(error))
+        insist(error instanceof HubUnreachable || abort.signal.aborted, () => String(error))
         return abort.signal.aborted ? 'left' : 'broke off'
       },
     )

@@ -1,17 +1,17 @@
-/** Frames as a hub, or what pretends to be one, sends them to a daemon. */
+/** Fuzzes the frames that a hub, or an impostor, sends to a daemon. */
 import { HubFrame } from '../../../src/contracts/frames.ts'
-import { createHubLink } from '../../../src/daemon/hub-link.ts'
-import { createTokenSource } from '../../../src/daemon/hub-token.ts'
+import { createHubLink } from '../../../src/daemon/link/hub-link.ts'
+import { createTokenSource } from '../../../src/daemon/link/hub-token.ts'
 import { silentLog } from '../../../src/ports/log.ts'
-import { fakeClock } from '../../support/fake-clock.ts'
-import { fakeHub } from '../../support/fake-hub.ts'
+import { fakeClock } from '../../support/fakes/fake-clock.ts'
+import { fakeHub } from '../../support/fakes/fake-hub.ts'
 import { linesOf } from '../seeds.ts'
 import { insist, type Target } from '../target.ts'
-import { turn } from '../wire.ts'
+import { tick } from '../peers/wire.ts'
 
-/** A line that begins so is a binary frame. */
+/** Prefix of a line that is a binary frame. */
 const AS_BINARY = '\u0002'
-/** The hub is reached through a socket of the system, which on a busy machine takes any number of turns of the loop. */
+/** The hub is reached through a system socket, which on a busy machine takes any number of ticks of the event loop. */
 const ANSWER_MS_MAX = 30_000
 
 export const hubFrames: Target = {
@@ -32,7 +32,7 @@ export const hubFrames: Target = {
       const by = performance.now() + ANSWER_MS_MAX
       while (!holds()) {
         insist(performance.now() < by, () => `${what} did not come`)
-        await turn()
+        await tick()
       }
     }
     link.connect({

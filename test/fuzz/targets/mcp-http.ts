@@ -1,7 +1,7 @@
-/** MCP messages over HTTP, of both eras. */
-import { exchange, judgeProblem, type Answered } from '../http-exchange.ts'
-import { hubWorld } from '../hub-world.ts'
-import { LEGACY, MODERN } from '../mcp-messages.ts'
+/** Fuzzes MCP messages over HTTP, in both protocol versions. */
+import { exchange, judgeProblem, type Answered } from '../peers/http-exchange.ts'
+import { hubWorld } from '../peers/hub-world.ts'
+import { LEGACY, MODERN } from '../peers/mcp-messages.ts'
 import { insist, type Target } from '../target.ts'
 
 const HEAD =
@@ -59,11 +59,11 @@ interface Message {
   result?: { isError?: unknown; structuredContent?: { code?: unknown } }
 }
 
-/** Of an answer, or of each in a batch. */
+/** Returns the outcome of a response, or of each one in a batch. */
 export function outcomeOf(text: string): string[] {
   const parsed = JSON.parse(text) as Message | Message[]
   return [parsed].flat().map(({ jsonrpc, error, result }) => {
-    // Beside MCP's own path it is the hub's other answers.
+    // Other paths have the hub's other responses.
     if (jsonrpc === undefined) return 'other'
     insist(jsonrpc === '2.0', () => `an answer of another protocol: ${text.slice(0, 200)}`)
     if (error !== undefined) {

@@ -1,13 +1,13 @@
-/** What comes down the pipe of a client to the bridge, before a hub that answers everything. */
+/** Fuzzes the client's input to the bridge on stdin, with a hub that answers everything. */
 import { PassThrough } from 'node:stream'
-import type { Upstream } from '../../../src/transports/bridge/upstream.ts'
-import { createBridge } from '../../../src/transports/bridge/bridge.ts'
-import { stdioLines } from '../../../src/transports/bridge/stdio-lines.ts'
+import type { Upstream } from '../../../src/bridge/hub/upstream.ts'
+import { createBridge } from '../../../src/bridge/bridge.ts'
+import { StdioLines } from '../../../src/bridge/stdio/stdio-lines.ts'
 import { createIds } from '../../../src/system/random.ts'
-import { fakeClock, seededRandom } from '../../support/fake-clock.ts'
-import { LEGACY, MODERN } from '../mcp-messages.ts'
+import { fakeClock, seededRandom } from '../../support/fakes/fake-clock.ts'
+import { LEGACY, MODERN } from '../peers/mcp-messages.ts'
 import { Broken, insist, type Target } from '../target.ts'
-import { Heard } from '../wire.ts'
+import { Heard } from '../peers/wire.ts'
 import { outcomeOf } from './mcp-http.ts'
 
 const PING = '{"jsonrpc":"2.0","id":"after-all","method":"ping"}'
@@ -28,8 +28,9 @@ const upstream: Upstream = {
     }
   },
   checkPersona: () => Promise.resolve(),
-  callHere: () => null,
+  callInProcess: () => null,
   listen: () => new Promise(() => undefined),
+  teamView: () => Promise.reject(new Error('not read')),
   endSession: () => Promise.resolve(),
   close() {},
 }
@@ -56,7 +57,7 @@ export const mcpStdio: Target = {
         const quiet = () => {}
         createBridge({
           upstream,
-          transport: stdioLines(toBridge, toClient),
+          transport: new StdioLines(toBridge, toClient),
           session_id: () => 's',
           instructions: 'x',
           version: '0',

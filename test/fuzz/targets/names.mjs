@@ -1,4 +1,4 @@
-/** What there is to fuzz, in the order in which it is; known before anything is bundled. */
+/** Names of the fuzz targets in their order, available before anything is bundled. */
 export const TARGET_NAMES = [
   'client-frames',
   'hub-frames',

@@ -1,8 +1,15 @@
-/** What an opencode server answers, and tells in its stream, to the shim that rings in its sessions. */
+/** Fuzzes the responses and the event stream of an opencode server, as the shim reads them. */
 import { isDeepStrictEqual } from 'node:util'
 import { headless, type Headless } from '../../../adapters/opencode/headless.ts'
 import { opencodeSurface, type OpencodeSurface } from '../../../adapters/opencode/opencode-surface.ts'
-import { Asked, Event, Messages, Open, Session, Statuses } from '../../../adapters/opencode/protocol.ts'
+import {
+  UserRequest,
+  Event,
+  Messages,
+  OpenRequests,
+  Session,
+  Statuses,
+} from '../../../adapters/opencode/protocol.ts'
 import { serverLink } from '../../../adapters/opencode/server-link.ts'
 import {
   connectOpencode,
@@ -10,36 +17,36 @@ import {
   OpencodeVersionError,
   type OpencodeHandlers,
   type OwnedServer,
-  type Place,
+  type SessionRef,
 } from '../../../adapters/opencode/server.ts'
 import { bellMetadata } from '../../../adapters/opencode/session-tracker.ts'
 import { SurfaceStatus } from '../../../src/contracts/control.ts'
-import { LIMITS } from '../../../src/contracts/limits.ts'
+import { LIMITS } from '../../../src/contracts/limits/limits.ts'
 import { Doorbell } from '../../../src/contracts/doorbell.ts'
 import { silentLog, type Log } from '../../../src/ports/log.ts'
-import { fakeOpencode } from '../../support/fake-opencode.ts'
-import { Answers, answerOf, piecesOf, scriptIn, type Answer } from '../false-answers.ts'
+import { fakeOpencode } from '../../support/fakes/fake-opencode.ts'
+import { Answers, answerOf, piecesOf, scriptIn, type Answer } from '../peers/false-answers.ts'
 import { IdleTime } from '../idle-time.ts'
 import { linesOf, samplesOf } from '../seeds.ts'
 import { Broken, insist, type Target } from '../target.ts'
-import { turn } from '../wire.ts'
+import { tick } from '../peers/wire.ts'
 
 const AT = { url: 'http://opencode.example', authorization: 'x' }
-const PLACE: Place = { id: 'ses_1', directory: '/project' }
-const OTHER: Place = { id: 'ses_2', directory: '/project' }
+const PLACE: SessionRef = { id: 'ses_1', directory: '/project' }
+const OTHER: SessionRef = { id: 'ses_2', directory: '/project' }
 const BELL = { ...(samplesOf(Doorbell, 1)[0] as Doorbell), identity: 'ada' }
-/** The proofs of a ring that was taken. */
+/** The proofs of an accepted doorbell. */
 const RUNG = ['sent', 'confirmed']
 const ASKS_MAX = 6
 const WAIT_MS = 6_000
 const MINUTE_MS = 60_000
-/** A server of another version is looked at once a minute. */
+/** A server of another version is checked once a minute. */
 const MINUTES_MAX = 10
 
-/** In the place of a status: no answer ever comes; the connection breaks. */
+/** Values of the status: no response arrives, or the connection breaks. */
 const SILENT = 'silent'
 const GONE = 'gone'
-/** Answers that have no body: https://fetch.spec.whatwg.org/#null-body-status */
+/** Statuses without a body: https://fetch.spec.whatwg.org/#null-body-status */
 const BODILESS = [204, 205, 304]
 const EVENTS = 'content-type: text/event-stream'
 
@@ -79,7 +86,7 @@ export const opencodeAnswers: Target = {
 
 class FalseServer extends IdleTime {
   readonly answers: Answers
-  /** How its connections break. */
+  /** The error of its broken connections. */
   readonly broken = new TypeError('the connection broke')
   private stream: Body | null = null
 
@@ -99,14 +106,14 @@ class FalseServer extends IdleTime {
     return new Response(BODILESS.includes(status) ? null : this.bodyOf(answer, stays, signal), { status })
   }
 
-  /** Goes on with the stream of events, where one is open. */
+  /** Continues the event stream if one is open. */
   async tell(): Promise<void> {
     const answer = this.answers.next('told')
     if (answer !== null) await this.write(this.stream, answer)
     await this.rest()
   }
 
-  /** The stream of events has no end of its own. */
+  /** The event stream has no end of its own. */
   private bodyOf(answer: Answer, stays: boolean, signal: RequestInit['signal']): ReadableStream {
     let body: Body
     return new ReadableStream({
@@ -123,7 +130,7 @@ class FalseServer extends IdleTime {
   private async write(body: Body | null, answer: Answer): Promise<void> {
     for (const piece of piecesOf(answer)) {
       if (body?.open === true) body.controller.enqueue(piece)
-      await turn()
+      await tick()
       this.moved()
     }
     if (answer.until_bytes !== Infinity) end(body, ({ controller }) => controller.error(this.broken))
@@ -141,12 +148,12 @@ function end(body: Body | null, how: (body: Body) => void): void {
   how(body)
 }
 
-/** As `fetch` does once it is given up. */
+/** Rejects like `fetch` after an abort. */
 function aborted(signal: RequestInit['signal']): Promise<never> {
   return new Promise((_, reject) => signal?.addEventListener('abort', () => reject(signal.reason as Error)))
 }
 
-/** The last word of a route, `one` for that of one session, and the id in it. */
+/** Returns the last word of a route, `one` for a single session, and the id in it. */
 function routeIn({ pathname }: URL): [name: string, id: string] {
   const [, room = '', id, verb] = pathname.split('/')
   if (id === undefined) return [room, '']
@@ -179,7 +186,7 @@ function seeds(): string[] {
     world.updated({ ...child, id: 'ses_2' }),
     { type: 'session.deleted', properties: { sessionID: 'ses_1' } },
   ]
-  // Cut somewhere, it is most probably cut within a character.
+  // A cut most probably falls within a character.
   const wide = world.created({ ...person, title: 'é'.repeat(60) })
   const asked = [
     { type: 'permission.asked', properties: { sessionID: 'ses_1', id: 'per_1' } },
@@ -195,13 +202,13 @@ function seeds(): string[] {
       `${who} ring wait ring\n@ one 404\n\n\n@ prompt_async 404\n\n`,
     ]),
     ...samplesOf(Event, 12).map((event) => `window tell wait ring\n${told([event, ...world.ends()])}`),
-    ...samplesOf(Asked, 4).map((event) => `headless tell wait\n${told([event])}`),
+    ...samplesOf(UserRequest, 4).map((event) => `headless tell wait\n${told([event])}`),
     ...linesOf(Session, 6).map(
       (line) => `headless join ring\n@ one 200 2\n\n${line}\n@ session 200\n\n${line}`,
     ),
     ...linesOf(Messages, 6).map((line) => `window ring\n@ message 200 1 40\n\n${line}`),
     ...linesOf(Statuses, 4).map((line) => `window ring resume\n@ status 200 2\n\n${line}`),
-    ...linesOf(Open, 4).map(
+    ...linesOf(OpenRequests, 4).map(
       (line) => `headless leave\n@ permission 200\n\n${line}\n@ question 200 2 9\n\n${line}`,
     ),
     `window ring wait\n@ status 200\n\n{"ses_1":{"type":"busy"}}\n@ status silent\n@ status 200 1 5 9\n\n{"ses_1":{"type":"retry"}}`,
@@ -223,9 +230,9 @@ class Shim {
   private readonly log: Log
   private alone: Headless | null = null
   private link: OwnedServer | null = null
-  /** The session that is rung, and the one that a windowless agent goes on with. */
-  private bound: Place | null = PLACE
-  private kept: Place | null = null
+  /** The session that receives doorbells, and the one that a headless agent continues. */
+  private bound: SessionRef | null = PLACE
+  private kept: SessionRef | null = null
 
   constructor(answers: Answers) {
     this.server = new FalseServer(answers)
@@ -234,7 +241,7 @@ class Shim {
     this.log = { debug: logged, info: logged, warn: logged, error: logged }
     this.surface = opencodeSurface({
       ...{ identity: 'ada', clock, log: this.log },
-      keep: (place) => void (this.bound = place),
+      storeSession: (place) => void (this.bound = place),
     })
     const report = (status: SurfaceStatus) => {
       if (!SurfaceStatus.safeParse(status).success)
@@ -259,13 +266,17 @@ class Shim {
     return [...new Set(outcomes)].sort().join(' ')
   }
 
-  /** As the shim's own beginning puts them together. */
+  /** Composes the parts like the shim's own start. */
   private begin(windowless: boolean): () => void {
     const { surface, log, server } = this
     const { clock } = server
     const alone = headless({
       ...{ directory: PLACE.directory, permissions: 'reject', clock, log, isJoined: () => false },
-      ...{ kept: () => this.kept, keep: (place) => void (this.kept = place), bound: () => this.bound },
+      ...{
+        storedSession: () => this.kept,
+        storeSession: (place) => void (this.kept = place),
+        boundSession: () => this.bound,
+      },
     })
     this.alone = windowless ? alone : null
     const link = serverLink({
@@ -273,16 +284,16 @@ class Shim {
         surface,
         ensure: () => Promise.resolve('lives'),
         stop() {},
-        attached() {},
+        onAttached() {},
         output: '',
         clock,
         log,
       },
       connect: async (handlers) => (this.link = await connectOpencode(AT, { clock, log }, handlers)),
-      sessionOn: (on) => (windowless ? alone.sessionOn(on) : Promise.resolve(this.bound)),
-      asked: (asked, on) => void this.alone?.asked(asked, on),
+      chooseSession: (on) => (windowless ? alone.chooseSession(on) : Promise.resolve(this.bound)),
+      onRequest: (asked, on) => void this.alone?.handleRequest(asked, on),
     })
-    link.begin()
+    link.start()
     return () => {
       link.close()
       alone.close()
@@ -296,9 +307,9 @@ class Shim {
     if (word === 'ring') return this.ring()
     if (word === 'tell') await server.tell()
     if (word === 'resume') await server.settled('its binding', surface.resume_surface())
-    if (word === 'join') await server.settled('its joining', surface.joined(OTHER))
+    if (word === 'join') await server.settled('its joining', surface.personJoined(OTHER))
     if (word === 'leave')
-      await server.settled('what is left open', this.alone?.allLeft() ?? Promise.resolve())
+      await server.settled('what is left open', this.alone?.answerOpen() ?? Promise.resolve())
     if (word === 'wait') await server.clock.advance(WAIT_MS)
     return (await surface.status()).turn
   }
@@ -308,14 +319,14 @@ class Shim {
     return proof
   }
 
-  /** A person comes back to their session, where it is another that is rung. */
+  /** The user returns to their session while another one is bound. */
   private async ringWell(): Promise<void> {
     const { surface, server } = this
     this.bound = PLACE
-    await server.settled('the session of a server that is well', surface.joined(PLACE))
+    await server.settled('the session of a server that is well', surface.personJoined(PLACE))
     for (let minutes = 0; !RUNG.includes(await this.ring()); minutes += 1) {
       insist(minutes < MINUTES_MAX, () => 'a server that is well again is not rung')
-      // A daemon asks a surface that holds a doorbell every `bell_receipt_ms`.
+      // A daemon probes a surface that holds a doorbell every `bell_receipt_ms`.
       for (let waited_ms = 0; waited_ms < MINUTE_MS; waited_ms += LIMITS.bell_receipt_ms) {
         await server.clock.advance(LIMITS.bell_receipt_ms)
         await server.settled('its status', surface.status())
@@ -323,7 +334,7 @@ class Shim {
     }
   }
 
-  /** Nothing else goes wrong here than the server and the way to it. */
+  /** Only errors of the server and the connection are expected. */
   private logged({ err }: { err?: unknown }): void {
     if (err === undefined || err instanceof OpencodeError || err instanceof OpencodeVersionError) return
     const broke = err === this.server.broken || (err instanceof DOMException && err.name === 'AbortError')
@@ -333,7 +344,7 @@ class Shim {
 
 // --- The stream ---------------------------------------------------------------------------------
 
-/** In whatever pieces a stream comes, its events are the same; and its end is told once. */
+/** A stream contains the same events, however it is split into chunks, and its end is reported once. */
 async function streamed(answers: Answers, meet: (server: FalseServer) => void): Promise<string> {
   const answer = answers.next('event')
   if (answer === null) return 'no stream'
@@ -344,7 +355,7 @@ async function streamed(answers: Answers, meet: (server: FalseServer) => void): 
     let ends = 0
     const handlers: OpencodeHandlers = {
       onEvent: (event) => void events.push(event),
-      onAsked: (asked) => void events.push(asked),
+      onRequest: (asked) => void events.push(asked),
       onClose: () => void (ends += 1),
     }
     const { clock } = server

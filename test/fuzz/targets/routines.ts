@@ -1,8 +1,8 @@
-/** Routines as callers and files of the home say them: steps, references, and the patterns of `expect`. */
-import { TurnbellError } from '../../../src/contracts/errors.ts'
+/** Fuzzes routines from callers and from files of the home: steps, references, and the patterns of `expect`. */
+import { TurnbellError } from '../../../src/contracts/errors/errors.ts'
 import type { Json } from '../../../src/contracts/ids.ts'
-import { jsonIn } from '../../../src/contracts/json.ts'
-import { Routine, RoutineSteps, withIds } from '../../../src/contracts/routine.ts'
+import { parseJsonOrNull } from '../../../src/contracts/validation/json.ts'
+import { Routine, RoutineSteps, withIds } from '../../../src/contracts/runs/routine.ts'
 import { resolved, type Earlier } from '../../../src/modules/routines/references.ts'
 import { systemPatterns } from '../../../src/system/patterns.ts'
 import { linesOf } from '../seeds.ts'
@@ -48,7 +48,7 @@ export const routines: Target = {
         '"(a+)+$"',
       ],
       attempt(input) {
-        const said = jsonIn(input.toString()) as Json
+        const said = parseJsonOrNull(input.toString()) as Json
         const steps = RoutineSteps.safeParse(said)
         if (steps.success) {
           const ids = withIds(steps.data).map(({ id }) => id)
@@ -75,7 +75,7 @@ function refusable(code: string, act: () => string): string {
   }
 }
 
-/** A text, or the first one that stands at `pattern`. */
+/** Returns a text, or the first one in `pattern`. */
 function patternsIn(said: unknown): string[] {
   if (typeof said === 'string') return said.length <= PATTERN_LENGTH_MAX ? [said] : []
   if (typeof said !== 'object' || said === null) return []

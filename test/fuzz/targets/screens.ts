@@ -1,8 +1,8 @@
-/** What tmux shows of a client, and what ps says of its terminal. */
-import { clientInForeground, processesIn } from '../../../adapters/tmux/foreground.ts'
+/** Fuzzes the screen contents that tmux returns, and the output of ps for its terminal. */
+import { clientInForeground, parseProcesses } from '../../../adapters/tmux/foreground.ts'
 import { readScreen, showsBell, type Capture, type TmuxClient } from '../../../adapters/tmux/screen.ts'
-import { jsonIn } from '../../../src/contracts/json.ts'
-import { drawnScreen, screenNames } from '../../support/tmux-screens.ts'
+import { parseJsonOrNull } from '../../../src/contracts/validation/json.ts'
+import { drawnScreen, screenNames } from '../../support/clients/tmux-screens.ts'
 import { insist, type Target } from '../target.ts'
 
 const CLIENTS: readonly TmuxClient[] = ['claude-code', 'codex', 'opencode']
@@ -48,7 +48,7 @@ export const screens: Target = {
           insist(!/\s/u.test(reading.transcript), () => 'white space in what is compared')
           return `${reading.state} ${showsBell(reading, '(bell 1)')}`
         })
-        const processes = processesIn(lines.join('\n'))
+        const processes = parseProcesses(lines.join('\n'))
         insist(
           processes.every(({ pid }) => Number.isInteger(pid)),
           () => 'a process without a number',
@@ -64,7 +64,7 @@ export const screens: Target = {
 }
 
 function numbersIn(head: string | undefined): Partial<Capture> {
-  const said = jsonIn(head)
+  const said = parseJsonOrNull(head)
   if (typeof said !== 'object' || said === null) return {}
   const told = Object.entries(said).filter(
     ([name, value]) => typeof value === typeof Reflect.get(NO_CURSOR, name),

@@ -1,18 +1,18 @@
-/** Lines on control.sock and surface.sock, as any program of the user may write them. */
+/** Fuzzes lines on control.sock and surface.sock, which any program of the user may write. */
 import { RpcRequest, RpcResponse, SurfaceReport } from '../../../src/contracts/control.ts'
-import { Problem } from '../../../src/contracts/errors.ts'
+import { Problem } from '../../../src/contracts/errors/errors.ts'
 import { controlHandlers } from '../../../src/daemon/control.ts'
 import { createSurfaceSocket } from '../../../src/daemon/surface-socket.ts'
 import { silentLog } from '../../../src/ports/log.ts'
 import type { RpcHandlers, RpcPeer } from '../../../src/ports/rpc.ts'
-import { createRpcPeer } from '../../../src/system/rpc-peer.ts'
-import { fakeClock } from '../../support/fake-clock.ts'
+import { createRpcPeer } from '../../../src/system/ipc/json-rpc-peer.ts'
+import { fakeClock } from '../../support/fakes/fake-clock.ts'
 import { linesOf, samplesOf } from '../seeds.ts'
 import { Broken, insist, type Target } from '../target.ts'
-import { Heard, turn, wire } from '../wire.ts'
+import { Heard, tick, wire } from '../peers/wire.ts'
 
 const CONTROL = 'control'
-const QUIET_TURNS = 4
+const QUIET_TICKS = 4
 
 export const socketLines: Target = {
   name: 'socket-lines',
@@ -82,14 +82,14 @@ export const socketLines: Target = {
         const { ours, heard } = connect(isControl ? () => control : (peer) => surface.handlersFor(peer))
         ours.write(input.subarray(first + 1))
         ours.write('\n')
-        await heard.until(() => false, QUIET_TURNS)
+        await heard.until(() => false, QUIET_TICKS)
         const told = heard.all().toString().split('\n').filter(Boolean).map(judged)
         ours.destroy()
         const [bug] = bugs.splice(0)
         if (bug !== undefined) throw errorIn(bug)
         const next = connect(() => control)
         next.ours.write(`${rpc('status', {})}\n`)
-        await turn()
+        await tick()
         insist(next.heard.all().includes('"ada"'), () => 'the next program was not answered')
         next.ours.destroy()
         return [...new Set(told)].sort().join(' ')
@@ -98,14 +98,14 @@ export const socketLines: Target = {
   },
 }
 
-/** What was thrown, or logged as such. */
+/** Returns the thrown or logged error. */
 function errorIn(bug: unknown): Error {
   const thrown = (bug as { err?: unknown }).err ?? bug
   return thrown instanceof Error ? thrown : new Broken(JSON.stringify(bug))
 }
 
 function judged(line: string): string {
-  // An id is answered as it was written, also one that JavaScript reads as infinite.
+  // An id is returned as written, even if JavaScript parses it as infinite.
   const value: unknown = JSON.parse(line, (_, part: unknown) =>
     Math.abs(part as number) === Infinity ? 0 : part,
   )

@@ -1,20 +1,20 @@
-/** What a hub, or whatever listens in its place, answers a daemon that asks for a token. */
+/** Fuzzes the responses of a hub, or of another server in its place, to a daemon that requests a token. */
 import http from 'node:http'
-import { ERRORS, type ErrorCode } from '../../../src/contracts/error-catalogue.ts'
-import { toProblem, TurnbellError } from '../../../src/contracts/errors.ts'
-import { LIMITS } from '../../../src/contracts/limits.ts'
+import { ERRORS, type ErrorCode } from '../../../src/contracts/errors/error-catalogue.ts'
+import { toProblem, TurnbellError } from '../../../src/contracts/errors/errors.ts'
+import { LIMITS } from '../../../src/contracts/limits/limits.ts'
 import { TokenAnswer, type TokenPayload } from '../../../src/contracts/token.ts'
-import { createTokenSource, type TokenSource } from '../../../src/daemon/hub-token.ts'
-import { START } from '../../support/fake-clock.ts'
-import { answerOf } from '../false-answers.ts'
-import { behindFalseHubs, FALSE_HUB_URL, FALSE_HUB_WORDS, FalseHub } from '../false-hub.ts'
+import { createTokenSource, type TokenSource } from '../../../src/daemon/link/hub-token.ts'
+import { START } from '../../support/fakes/fake-clock.ts'
+import { answerOf } from '../peers/false-answers.ts'
+import { behindFalseHubs, FALSE_HUB_URL, FALSE_HUB_WORDS, FalseHub } from '../peers/false-hub.ts'
 import { linesOf } from '../seeds.ts'
 import { insist, type Target } from '../target.ts'
 
 const ROUTE = '/auth/token'
 const ASKS_MAX = 4
 const HOUR_MS = 3_600_000
-/** After an hour such a one holds still, and is to be renewed. */
+/** Such a token is still valid after an hour and due for renewal. */
 const LIFE_S = 4_000
 const HELD = 'a token'
 
@@ -56,7 +56,7 @@ function seeds(): string[] {
   ]
 }
 
-/** One that somebody made for it. */
+/** Returns a token issued for this persona. */
 function givenToken(): string {
   const exp = START / 1_000 + LIFE_S
   const payload: TokenPayload = { tenant_id: 'local', identity: 'ada', kind: 'daemon', exp }
@@ -79,12 +79,12 @@ async function played(hub: FalseHub, asks: readonly string[]): Promise<string> {
   hub.answers.clear()
   source.forget()
   const last = await current(hub, source, until)
-  // A given one that is over is for a person to mend.
+  // An expired token from the environment must be replaced by the user.
   insist(given !== undefined || last === HELD, () => `a hub that is well again gives none: ${last}`)
   return [...new Set([...outcomes, last])].sort().join(' ')
 }
 
-/** When each token that was said is over. */
+/** Expiry time of each issued token. */
 type Until = Map<string, number>
 
 async function current(hub: FalseHub, source: TokenSource, until: Until): Promise<string> {

@@ -1,7 +1,7 @@
-/** Bearer tokens: nothing that the hub did not give out opens anything. */
-import { TurnbellError } from '../../../src/contracts/errors.ts'
+/** Fuzzes bearer tokens: only tokens issued by the hub are accepted. */
+import { TurnbellError } from '../../../src/contracts/errors/errors.ts'
 import { createTokens } from '../../../src/hub/tokens.ts'
-import { fakeClock } from '../../support/fake-clock.ts'
+import { fakeClock } from '../../support/fakes/fake-clock.ts'
 import { insist, type Target } from '../target.ts'
 
 const OPERATOR = 'tbop_operator'

@@ -1,39 +1,39 @@
-/** What a routine is answered from the web: bytes on the wire, and answers that redirect and repeat what they were told. */
+/** Fuzzes web responses to a routine: bytes on the wire, and responses that redirect and that repeat request data. */
 import net, { type AddressInfo } from 'node:net'
 import { inspect } from 'node:util'
-import { TurnbellError } from '../../../src/contracts/errors.ts'
+import { TurnbellError } from '../../../src/contracts/errors/errors.ts'
 import type { Json } from '../../../src/contracts/ids.ts'
-import type { Leash } from '../../../src/contracts/leash.ts'
-import { LIMITS } from '../../../src/contracts/limits.ts'
-import type { WebAnswer, WebRequest } from '../../../src/ports/web.ts'
-import { createWeb } from '../../../src/system/web.ts'
-import { fakeClock } from '../../support/fake-clock.ts'
-import { playedOutside, type PlayedOutside } from '../../support/outside.ts'
-import { routineWorld } from '../../support/routine-world.ts'
+import type { SandboxPolicy } from '../../../src/contracts/sandbox-policy.ts'
+import { LIMITS } from '../../../src/contracts/limits/limits.ts'
+import type { WebResponse, WebRequest } from '../../../src/ports/web.ts'
+import { createWeb } from '../../../src/system/ipc/web.ts'
+import { fakeClock } from '../../support/fakes/fake-clock.ts'
+import { playedOutside, type PlayedOutside } from '../../support/fakes/fake-outside.ts'
+import { routineWorld } from '../../support/worlds/routine-world.ts'
 import { NEXT } from '../parts.ts'
 import { insist, type Target } from '../target.ts'
-import { turn } from '../wire.ts'
+import { tick } from '../peers/wire.ts'
 
 // --- Answers ----------------------------------------------------------------------------------
 
 const HOME = 'http://api.example/v1'
-const LEASH: Leash = { network: ['api.example', 'other.example:8080'], env: ['API_TOKEN'], exec: [] }
+const POLICY: SandboxPolicy = { network: ['api.example', 'other.example:8080'], env: ['API_TOKEN'], exec: [] }
 const HOSTS = ['api.example', 'other.example:8080']
-/** Of a status that was not expected, and of where a redirect leads. */
+/** Codes of an unexpected status and of a forbidden redirect. */
 const CODES = ['request_failed', 'leash_forbidden', 'params_invalid']
-/** Around the beginning of a result that is too long. */
+/** Quotation marks around the start of a truncated result. */
 const QUOTES_BYTES = 2
-/** A body is repeated no more often; then it is longer than what a report shows. */
+/** Maximum number of repetitions; beyond it the body exceeds what a report shows. */
 const TIMES_MAX = 3_000
 
-/** With what JSON, addresses and forms each spell in their own way. */
+/** Contains characters that JSON, URLs and forms each encode differently. */
 const SECRET = 'Tk/9+é"<z!'
 
-/** What stands in an input where an answer is to repeat the secret, and how it is spelled then. */
+/** Placeholders at which a response repeats the secret, with the encoding of each. */
 const SPELLINGS: Record<string, string> = {
   '@plain@': SECRET,
   '@json@': 'Tk/9+é\\"<z!',
-  // As PHP, Python, Go and .NET write JSON.
+  // Encoding of JSON in PHP, Python, Go and .NET.
   '@slashed@': 'Tk\\/9+é\\"<z!',
   '@ascii@': 'Tk/9+\\u00e9\\"<z!',
   '@markup@': 'Tk/9+é\\"\\u003cz!',
@@ -96,7 +96,7 @@ export const webAnswers: Target = {
   },
 }
 
-function answerIn(text: string): Partial<WebAnswer> {
+function answerIn(text: string): Partial<WebResponse> {
   const [head = '', ...rest] = text.replaceAll(/@\w+@/g, (word) => SPELLINGS[word] ?? word).split('\n\n')
   const [first = '', ...lines] = head.split('\n')
   const [status, cut, times] = first.split(' ')
@@ -111,14 +111,14 @@ function answerIn(text: string): Partial<WebAnswer> {
       .join('\n\n')
       .repeat(Math.max(1, Math.min(TIMES_MAX, Math.floor(Number(times)) || 1)))
       .toWellFormed(),
-    cut: cut === 'cut',
+    truncated: cut === 'cut',
   }
 }
 
-/** What is told of the step, to later ones and in the report, and how it ended. */
+/** Returns the step's result for later steps and for the report, and how it ended. */
 async function stepped(method: string, outside: PlayedOutside): Promise<{ told: Json; how: string }> {
   const headers = { authorization: { $env: 'API_TOKEN', prefix: 'Bearer ' } }
-  const world = routineWorld({ outside, leash: LEASH })
+  const world = routineWorld({ outside, sandbox: POLICY })
   const { report, ended } = await world.run([{ step: 'http', with: { url: HOME, method, headers } }])
   const bug = world.logged[0]
   insist(bug === undefined, () => `the step broke: ${inspect(bug)}`)
@@ -141,7 +141,7 @@ function judgeRequests(asked: readonly WebRequest[]): void {
   }
 }
 
-/** Names as well. */
+/** Includes names. */
 function textsIn(value: Json): string[] {
   if (typeof value === 'string') return [value]
   if (typeof value !== 'object' || value === null) return []
@@ -152,10 +152,10 @@ function textsIn(value: Json): string[] {
 
 const TIMEOUT_MS = 1_000
 const ANSWER_BYTES_MAX = 2_000
-/** Behind it comes the body, up to the end. */
+/** The body follows, up to the end. */
 const PLAIN = Buffer.from('HTTP/1.1 200 OK\r\n\r\n')
-/** After the server has hung up, an answer that is whole takes some turns of the loop. */
-const QUIET_TURNS = 50
+/** After the server closes the connection, a complete response takes some ticks of the event loop. */
+const QUIET_TICKS = 50
 
 export const webBytes: Target = {
   name: 'web-bytes',
@@ -183,7 +183,7 @@ export const webBytes: Target = {
     const { port } = server.address() as AddressInfo
     const request: WebRequest = {
       url: `http://127.0.0.1:${port}/v1`,
-      ...{ method: 'GET', headers: {}, timeout_ms: TIMEOUT_MS, answer_bytes_max: ANSWER_BYTES_MAX },
+      ...{ method: 'GET', headers: {}, timeout_ms: TIMEOUT_MS, response_bytes_max: ANSWER_BYTES_MAX },
     }
     return {
       seeds: [
@@ -199,12 +199,12 @@ export const webBytes: Target = {
       async attempt(input) {
         bytes = input
         hung_up = false
-        let found: WebAnswer | TurnbellError | null = null
+        let found: WebResponse | TurnbellError | null = null
         const asked = web.request(request).then(
           (answer) => (found = answer),
           (error: unknown) => (found = refused(error)),
         )
-        for (let turns = 0; found === null && turns < QUIET_TURNS; turns += hung_up ? 1 : 0) await turn()
+        for (let ticks = 0; found === null && ticks < QUIET_TICKS; ticks += hung_up ? 1 : 0) await tick()
         await clock.advance(TIMEOUT_MS)
         const ended = await asked
         insist(clock.armed() === 0, () => 'a timer is left behind')
@@ -223,14 +223,17 @@ function refused(error: unknown): TurnbellError {
   throw error
 }
 
-function judgePlain(ended: WebAnswer | TurnbellError, body: Buffer): void {
+function judgePlain(ended: WebResponse | TurnbellError, body: Buffer): void {
   const cut = body.length > ANSWER_BYTES_MAX
   const text = new TextDecoder().decode(body.subarray(0, ANSWER_BYTES_MAX), { stream: cut })
   insist(!(ended instanceof TurnbellError), () => `refused with ${(ended as TurnbellError).code}`)
-  insist(ended.cut === cut && ended.body === text, () => `not what was sent: ${ended.cut} ${ended.body}`)
+  insist(
+    ended.truncated === cut && ended.body === text,
+    () => `not what was sent: ${ended.truncated} ${ended.body}`,
+  )
 }
 
-function judgeAnswer({ status, headers, body, cut }: WebAnswer): string {
+function judgeAnswer({ status, headers, body, truncated: cut }: WebResponse): string {
   insist(Number.isInteger(status) && status >= 0 && status <= 999, () => `status ${status}`)
   for (const [name, value] of Object.entries(headers))
     insist(name === name.toLowerCase() && typeof value === 'string', () => `${name}: ${String(value)}`)

@@ -1,26 +1,26 @@
 /**
- * What a restart finds after a crash is a state that was true, and nothing that was confirmed is missing
- * from it: after any prefix of the journal's bytes, after any failed disk operation, after a kill or a
- * power cut between any two of them.
+ * Checks the state that a restart finds after a crash: it is a state that existed, and every confirmed change is in it.
+ * Crashes are tried after any prefix of the journal's bytes, after any failed disk operation, and as a kill or a power
+ * cut between any two of them.
  */
 import fc from 'fast-check'
 import { isDeepStrictEqual as equals } from 'node:util'
 import { describe, expect, test } from 'vitest'
-import { TurnbellError } from '../../../src/contracts/errors.ts'
+import { TurnbellError } from '../../../src/contracts/errors/errors.ts'
 import type { SignalStore } from '../../../src/ports/signal-store.ts'
-import { openFileSignalStore } from '../../../src/storage/file/signal-store.ts'
+import { openFileSignalStore } from '../../../src/storage/file/signals/signal-store.ts'
 import { createMemorySignalStore } from '../../../src/storage/memory/signal-store.ts'
-import { MemoryDisk, systemError, type Choose } from '../../support/memory-disk.ts'
+import { MemoryDisk, systemError, type Choose } from '../../support/disk/memory-disk.ts'
 import { commands, commandsAndCompaction, Script, type Command } from '../../support/store-commands.ts'
 import { stateOf, type StoreState } from '../../support/store-state.ts'
 
 const JOURNAL = /^\/hub\/journal\/\d+\.jsonl$/
 
 describe('recovery from a prefix of the journal', () => {
-  /** Marks ride along behind other lines, so the end of a command would not be one place. */
+  /** Marks are written together with other lines, so the end of such a command has no single position. */
   const unmarked = commands.filter((command) => command.do !== 'mark')
 
-  /** Runs commands one after the other, noting how long the journal was and what was true after each. */
+  /** Runs commands one after another, and records the journal's length and the state after each. */
   async function record(script: readonly Command[], segment_bytes_max: number) {
     const world = new Script()
     const disk = new MemoryDisk()
@@ -55,7 +55,7 @@ describe('recovery from a prefix of the journal', () => {
     expect(await stateOf(store)).toEqual(expected?.state)
   }
 
-  test('of any length gives the state of that moment', async () => {
+  test('recovery from a prefix of any length gives the state of that moment', async () => {
     await fc.assert(
       fc.asyncProperty(
         fc.array(unmarked, { minLength: 5, maxLength: 30, size: 'max' }),
@@ -71,7 +71,7 @@ describe('recovery from a prefix of the journal', () => {
     )
   })
 
-  test('cut at every single byte gives the state of that moment', async () => {
+  test('recovery from a journal cut at any byte gives the state of that moment', async () => {
     const [script] = fc.sample(fc.array(unmarked, { minLength: 12, maxLength: 12 }), { numRuns: 1, seed: 7 })
     const recorded = await record(script!, 1200)
     for (let length = 0; length <= recorded.truths.at(-1)!.bytes; length += 1) {
@@ -84,8 +84,8 @@ describe('recovery from a crash', () => {
   type Blow = 'one failure' | 'the disk stays broken' | 'kill' | 'power cut'
 
   /**
-   * Runs groups of commands, each group called in one turn, until the disk operation `at` (counted from
-   * the first) is struck. Checks what a restart finds.
+   * Runs groups of commands, each group in one tick, until the disk operation `at` (counted from the first) fails.
+   * Checks the state that a restart finds.
    */
   async function strike(
     groups: readonly Command[][],
@@ -98,10 +98,10 @@ describe('recovery from a crash', () => {
       openFileSignalStore({ directory: '/hub', clock: world.clock, disk, segment_bytes_max: 900 })
     const reference = createMemorySignalStore(world.clock)
     const truths = [await stateOf(reference)]
-    /** Commands, counted from 1, that were answered and not refused. */
+    /** Numbers of commands, counted from 1, that succeeded. */
     const answered: number[] = []
     let called = 0
-    /** Refused by a store that lives on: as if they had not been called. */
+    /** Rejected by a store that continues; they must have no effect. */
     const refused = new Set<number>()
 
     let operations = 0
@@ -124,7 +124,7 @@ describe('recovery from a crash', () => {
     try {
       store = await open(disk)
     } catch (error) {
-      // Struck while opening: nothing had been there.
+      // The failure happened during opening, so there is no earlier state.
       expect(error).toHaveProperty('code')
       disk.fault = () => null
       const struck: MemoryDisk = (crashed as { disk: MemoryDisk } | null)?.disk ?? disk.afterKill()
@@ -143,7 +143,7 @@ describe('recovery from a crash', () => {
           (error: unknown) => {
             expect(error).toBeInstanceOf(TurnbellError)
             expect(error).toMatchObject({ code: 'store_unavailable' })
-            // What a compaction has forgotten stays forgotten; only the rewriting was refused.
+            // Signals that a compaction has forgotten stay forgotten; only the rewrite failed.
             if (store.health().writable && command.do !== 'compact') refused.add(mine)
           },
         )
@@ -158,19 +158,19 @@ describe('recovery from a crash', () => {
     }
     const end = crashed ?? { disk: null, answered, called }
     disk.fault = () => null
-    // A change that was confirmed makes all before it certain; what changed nothing proves nothing.
+    // A confirmed change proves all earlier ones; a command without a change proves nothing.
     const candidatesOf = ({ answered, called }: { answered: number[]; called: number }) => {
       const changes = answered.filter((number) => !equals(truths[number], truths[number - 1]))
       return truths.slice(Math.max(0, ...changes), called + 1)
     }
     if (!store.health().writable) {
-      // Until it is opened anew it tells what survived.
+      // Until it is reopened, the store returns the state that survived.
       const told = await stateOf(store)
       expect(candidatesOf({ answered, called }).map((state) => asToldDead(state, told))).toContainEqual(
         asToldDead(told, told),
       )
     }
-    // The restart may be struck as well, while it cuts, removes and raises.
+    // The restart may fail as well, while it truncates, removes and raises the epoch.
     const left: MemoryDisk = end.disk ?? disk.afterKill()
     const second_at = 1 + choose(60)
     let second: MemoryDisk | null = null
@@ -187,7 +187,7 @@ describe('recovery from a crash', () => {
     const found = await stateOf(restarted)
     expect(candidatesOf(end)).toContainEqual(found)
 
-    // And it goes on from there.
+    // The store works afterwards.
     const more = world.make.signal()
     expect(await restarted.append(more)).toMatchObject({ seq: found.health.last_seq + 1 })
     return { operations }
@@ -206,7 +206,7 @@ describe('recovery from a crash', () => {
     'power cut',
   )
 
-  test('at any moment keeps what was confirmed and invents nothing', async () => {
+  test('recovery from a crash at any moment keeps confirmed changes and adds none', async () => {
     await fc.assert(
       fc.asyncProperty(
         groups,
@@ -231,8 +231,8 @@ describe('recovery from a crash', () => {
 })
 
 /**
- * What of a state a store tells that can write no more: what is forgotten stays so, and what is put back under a lease
- * stands last there, as the order matters only to a release, which it refuses.
+ * Returns the part of a state that a read-only store reports. Forgotten signals stay forgotten. Signals returned to a
+ * lease are last in it, because their order matters only for a release, which the store rejects.
  */
 function asToldDead({ views, leases, health: { pending }, ...state }: StoreState, told: StoreState) {
   const kept = new Set(told.views.map(({ signal_id }) => signal_id))

@@ -1,33 +1,33 @@
-/** Several processes write one shared memory, one of them dies again and again, and a person has an editor open. */
+/** Several processes write one shared memory; one of them dies repeatedly, and an editor changes the files. */
 import { once } from 'node:events'
 import fs from 'node:fs'
 import path from 'node:path'
 import { expect, test } from 'vitest'
-import { openProjectRecords } from '../../../src/storage/file/project-records.ts'
-import { bundle } from '../../support/bundle.ts'
-import { AT_ONCE } from '../../support/memory-writer.ts'
-import { readyChild } from '../../support/ready-child.ts'
-import { rejectedIn } from '../../support/rejected-lines.ts'
+import { openProjectRecords } from '../../../src/storage/file/project/project-records.ts'
+import { bundle } from '../../support/command/bundle.ts'
+import { AT_ONCE } from '../../support/processes/memory-writer.ts'
+import { readyChild } from '../../support/processes/ready-child.ts'
+import { rejectedIn } from '../../support/disk/rejected-lines.ts'
 import { temporaryDirectory } from '../../support/temporary-directory.ts'
 
 const COUNT = 40 * AT_ONCE
 const DEATHS = 6
-/** Whoever dies within a lock leaves it to the others only when it has grown stale. */
+/** A process that dies while it holds a lock blocks the others until the lock is stale. */
 const PATIENCE_MS = 120_000
 
 test(
-  'everything that was confirmed is there once, whoever died and whoever wrote by hand',
+  'every confirmed record is present once after killed processes and manual edits',
   async () => {
     const root = temporaryDirectory()
     const inside = (...names: string[]) => path.join(root, '.turnbell', ...names)
-    const writer = await bundle('test/support/memory-writer.ts', temporaryDirectory())
+    const writer = await bundle('test/support/processes/memory-writer.ts', temporaryDirectory())
     const store = openProjectRecords({ root })
     await store.put('entry', 'first', { id: 'first' })
     const confirmed = new Set<string>(['entry first'])
 
     const start = async (name: string, count: number) => {
       const { child, closed, go } = await readyChild(writer, root, name, String(count))
-      // Who waits for more lines waits for none of a child that has gone.
+      // A waiting test must not wait for lines of an ended process.
       void closed.then(() => child.emit('heard'))
       let said = ''
       let heard = 0
@@ -89,7 +89,7 @@ test(
     const lines = fs.readFileSync(inside('blackboard.jsonl'), 'utf8').split('\n').filter(Boolean)
     const ids = lines.map((line) => (JSON.parse(line) as { id: string }).id)
     expect(new Set(ids).size).toBe(ids.length)
-    // Halves that the killed one left, and nothing that was whole.
+    // The incomplete lines of the killed process, and no complete one.
     for (const { line } of rejectedIn(inside('rejected', 'blackboard.jsonl'))) {
       expect(() => JSON.parse(line) as unknown).toThrow()
     }

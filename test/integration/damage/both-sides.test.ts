@@ -1,17 +1,20 @@
-/** A decision that two branches have changed, as git and people leave its file: what either says is taken in. */
+/**
+ * Merges a decision that two branches have changed, in the formats in which git and people leave its file; changes of
+ * both sides are applied.
+ */
 import fs from 'node:fs'
 import path from 'node:path'
 import { describe, expect, test } from 'vitest'
-import { joined } from '../../../src/storage/file/both-sides.ts'
-import { openProjectRecords } from '../../../src/storage/file/project-records.ts'
-import { recordText } from '../../../src/storage/file/record-file.ts'
-import { projectFiles } from '../../support/project-files.ts'
+import { mergeRecords } from '../../../src/storage/file/records/merge-records.ts'
+import { openProjectRecords } from '../../../src/storage/file/project/project-records.ts'
+import { recordText } from '../../../src/storage/file/records/record-file.ts'
+import { projectFiles } from '../../support/disk/project-files.ts'
 
 const BASE = { id: 'a', summary: 'x', status: 'active', commit_hashes: ['0'], entry_id: 'e' }
 const OURS = '  "status": "provisional",\n  "commit_hashes": ["0", "1"],\n  "updated_at": "2026-01-02",'
 const THEIRS = '  "status": "overridden",\n  "commit_hashes": ["0", "2"],\n  "updated_at": "2026-01-01",'
 const around = (middle: string) => `{\n  "id": "a",\n  "summary": "x",\n${middle}\n  "entry_id": "e"\n}\n`
-/** Who doubted it on one side did not know that it was taken back on the other. */
+/** One side doubted the decision without knowing that the other had overridden it. */
 const WHOLE = {
   ...{ id: 'a', summary: 'x', status: 'overridden', commit_hashes: ['0', '1', '2'] },
   ...{ updated_at: '2026-01-02', entry_id: 'e' },
@@ -32,8 +35,8 @@ const BOTH: [string, string][] = [
   ['ends of lines of another system', around(`${OURS}\n${THEIRS}`).replaceAll('\n', '\r\n')],
 ]
 
-const CONFLICT = 'it holds an unresolved merge conflict'
-/** What nobody can put together but whoever is at it. */
+const CONFLICT = 'the file contains an unresolved merge conflict'
+/** Conflicts that only the author can resolve. */
 const UNJOINED: [string, string][] = [
   ['no end', around(`<<<<<<< HEAD\n${OURS}\n=======\n${THEIRS}`).slice(0, -3)],
   ['words between the sides', around(`<<<<<<< HEAD\n${OURS}\nor so\n=======\n>>>>>>> x`)],
@@ -47,7 +50,7 @@ function decisions() {
 }
 
 describe('the file of a decision', () => {
-  test.each(BOTH)('that holds %s is written anew, and kept as it was', async (_, text) => {
+  test.each(BOTH)('a decision file with %s is rewritten, and the original is preserved', async (_, text) => {
     const { store, file, rejected, notices, read } = decisions()
     await store.put('decision', 'a', BASE)
     fs.writeFileSync(file, text)
@@ -64,8 +67,8 @@ describe('the file of a decision', () => {
 
   test.each([
     ['another id on one side', around(OURS).replace('"a"', '"b"'), /id is b/],
-    ['no end and no marks', around(OURS).slice(0, -3), /no JSON/],
-  ])('that holds %s is set aside', async (_, text, reason) => {
+    ['no end and no marks', around(OURS).slice(0, -3), /JSON/],
+  ])('a decision file with %s is quarantined', async (_, text, reason) => {
     const { store, file, rejected } = decisions()
     await store.put('decision', 'a', BASE)
     fs.writeFileSync(file, text)
@@ -74,19 +77,24 @@ describe('the file of a decision', () => {
     expect(fs.readFileSync(`${rejected()}.reason`, 'utf8')).toMatch(reason)
   })
 
-  test.each(UNJOINED)('that holds a conflict with %s stays where it is, and is told', async (_, text) => {
-    const { store, file, rejected, root, inside } = decisions()
-    await store.put('decision', 'b', { ...BASE, id: 'b' })
-    fs.writeFileSync(file, text)
-    expect(await store.get('decision', 'a')).toBeNull()
-    for (const one of [store, openProjectRecords({ root })])
-      expect((await one.list('decision')).map(({ id }) => id)).toEqual(['b'])
-    expect(fs.readFileSync(file, 'utf8')).toBe(text)
-    expect(fs.existsSync(rejected())).toBe(false)
-    expect(await store.unread()).toEqual([{ file: inside('decisions', 'a.json'), reason: CONFLICT }])
-  })
+  test.each(UNJOINED)(
+    'a decision file with a conflict with %s stays in place and is reported',
+    async (_, text) => {
+      const { store, file, rejected, root, inside } = decisions()
+      await store.put('decision', 'b', { ...BASE, id: 'b' })
+      fs.writeFileSync(file, text)
+      expect(await store.get('decision', 'a')).toBeNull()
+      for (const one of [store, openProjectRecords({ root })])
+        expect((await one.list('decision')).map(({ id }) => id)).toEqual(['b'])
+      expect(fs.readFileSync(file, 'utf8')).toBe(text)
+      expect(fs.existsSync(rejected())).toBe(false)
+      expect(await store.unreadableFiles()).toEqual([
+        { file: inside('decisions', 'a.json'), reason: CONFLICT },
+      ])
+    },
+  )
 
-  test('has lists of plain values on one line, and others as they are', () => {
+  test('a decision file has lists of scalars on one line, and other lists unchanged', () => {
     const body = {
       ...{ id: 'a', plain: ['[\n', '"],', 1, null, true], none: [] },
       deep: [{ list: ['x', 'y'] }, [1, 2]],
@@ -101,7 +109,7 @@ describe('the file of a decision', () => {
   })
 })
 
-test.each(['what somebody noted', '}', '{}'])('a decision with %s behind it is no merge', async (more) => {
+test.each(['a note', '}', '{}'])('a decision followed by %s is not treated as a merge', async (more) => {
   const { store, file, rejected } = decisions()
   fs.mkdirSync(path.dirname(file), { recursive: true })
   fs.writeFileSync(file, `${around(OURS)}${more}\n`)
@@ -134,7 +142,7 @@ describe('the file of a record of any other kind', () => {
     ['both sides without the marks', pin(`${main},\n${side}`)],
     ['both sides and a comma too few', pin(`${main}\n${side}`)],
     ['marks around the whole', `<<<<<<< HEAD\n${pin(main)}=======\n${pin(side)}>>>>>>> x\n`],
-  ])('that holds %s is joined: the later counts, and nothing that was added is lost', async (_, text) => {
+  ])('a record file with %s is merged: the later version wins and no addition is lost', async (_, text) => {
     const { store, file, rejected, notices } = pins()
     await store.put('pin', 'a', BASE_PIN)
     fs.writeFileSync(file, text)
@@ -145,10 +153,10 @@ describe('the file of a record of any other kind', () => {
     expect(fs.readFileSync(`${rejected}.reason`, 'utf8')).toMatch(/both sides of a merge/)
     expect(await store.list('pin')).toEqual([{ id: 'a', body: JOINED }])
     expect(notices).toHaveLength(1)
-    expect(await store.unread()).toEqual([])
+    expect(await store.unreadableFiles()).toEqual([])
   })
 
-  test('that stands wrapped is joined in its body', async () => {
+  test('a merged persona record with the status wrapped is merged in its body', async () => {
     const { store, file } = pins()
     await store.put('pin', 'a', { text: 'base' })
     const wrapped = (n: number, list: string) => `  "body": {"n": ${n}, "list": ["${list}"]}`
@@ -161,8 +169,8 @@ describe('the file of a record of any other kind', () => {
     ['words between the sides', pin(`<<<<<<< HEAD\n${main}\nor so\n=======\n>>>>>>> x`)],
     ['another id on one side', pin(`<<<<<<< HEAD\n  "id": "b",\n=======\n>>>>>>> x\n${main}`)],
     ['another kind on one side', pin(`<<<<<<< HEAD\n  "kind": "issue",\n=======\n>>>>>>> x\n${main}`)],
-    ['nothing else', '<<<<<<< HEAD\n=======\n>>>>>>> x\n'],
-  ])('that holds a conflict with %s stays where it is, and is told once to the log', async (_, text) => {
+    ['no content', '<<<<<<< HEAD\n=======\n>>>>>>> x\n'],
+  ])('a record file with a conflict with %s stays in place and is logged once', async (_, text) => {
     const { store, file, inside, notices } = pins()
     await store.put('pin', 'b', { ...BASE_PIN, id: 'b' })
     fs.writeFileSync(file, text)
@@ -171,13 +179,13 @@ describe('the file of a record of any other kind', () => {
     expect(fs.readFileSync(file, 'utf8')).toBe(text)
     expect(fs.existsSync(inside('rejected'))).toBe(false)
     expect(notices).toEqual([{ file, kept_in: null, reason: CONFLICT }])
-    expect(await store.unread()).toEqual([{ file, reason: CONFLICT }])
+    expect(await store.unreadableFiles()).toEqual([{ file, reason: CONFLICT }])
     fs.writeFileSync(file, pin(main))
     expect(await store.list('pin')).toHaveLength(2)
-    expect(await store.unread()).toEqual([])
+    expect(await store.unreadableFiles()).toEqual([])
   })
 
-  test('is kept as it was where it is written over or removed unread', async () => {
+  test('the original of a merge is preserved when it is overwritten or removed unread', async () => {
     const { store, file, rejected } = pins()
     const text = pin(`<<<<<<< HEAD\n${main}\nor so\n=======\n${side}\n>>>>>>> x`)
     await store.put('pin', 'a', BASE_PIN)
@@ -191,7 +199,7 @@ describe('the file of a record of any other kind', () => {
     expect(fs.readFileSync(`${rejected}-2`, 'utf8')).toBe(text)
   })
 
-  test('that says nothing twice is no merge, however it is set out', async () => {
+  test('a record file without repeated fields is not treated as a merge, whatever its formatting', async () => {
     const { store, file, notices } = pins()
     await store.put('pin', 'a', BASE_PIN)
     const text = '{"id":"a","kind":"pin","more":{\n  "x":1,\n  "y":2,\n  "z":3,\n  "w":4}}\n'
@@ -202,40 +210,40 @@ describe('the file of a record of any other kind', () => {
   })
 })
 
-test('of two versions of one time the one of the later generation counts, and theirs is behind both', () => {
+test('of two versions with the same time the higher generation wins, and the result follows both', () => {
   const some = { n: 1, generation: 5, updated_at: '2026-01-01' }
   const other = { n: 2, generation: 3, updated_at: '2026-01-01' }
-  expect(joined('issue', some, other)).toEqual({ n: 1, generation: 6, updated_at: '2026-01-01' })
-  expect(joined('issue', other, some)).toEqual({ n: 1, generation: 6, updated_at: '2026-01-01' })
+  expect(mergeRecords('issue', some, other)).toEqual({ n: 1, generation: 6, updated_at: '2026-01-01' })
+  expect(mergeRecords('issue', other, some)).toEqual({ n: 1, generation: 6, updated_at: '2026-01-01' })
 })
 
-test('of two versions the later one counts, but nothing that either added is lost', () => {
+test('the later of two versions wins, and additions of both are kept', () => {
   const some = { n: 1, only: 1, list: [{ a: 1 }], map: { x: 1, y: 1 }, updated_at: '2026-01-02' }
   const other = { n: 2, list: [{ a: 1 }, { b: 1 }], map: { x: 2, z: 2 }, updated_at: '2026-01-01' }
   const whole = {
     ...{ n: 1, only: 1, list: [{ a: 1 }, { b: 1 }], map: { x: 1, y: 1, z: 2 } },
     updated_at: '2026-01-02',
   }
-  expect(joined('issue', some, other)).toEqual(whole)
-  expect(joined('issue', other, some)).toEqual(whole)
-  expect(joined('issue', { n: 1 }, { n: 2 })).toEqual({ n: 2 })
+  expect(mergeRecords('issue', some, other)).toEqual(whole)
+  expect(mergeRecords('issue', other, some)).toEqual(whole)
+  expect(mergeRecords('issue', { n: 1 }, { n: 2 })).toEqual({ n: 2 })
 })
 
-test('what is over on one side is over, whenever the other was changed', () => {
+test('a status that is final on one side is final after the merge, whatever the times', () => {
   const over = { status: 'overridden', overridden_by: 'ada', updated_at: '2026-01-01' }
   const doubted = { status: 'provisional', reconsidered_at: '2026-01-02', updated_at: '2026-01-02' }
   const whole = { ...over, reconsidered_at: '2026-01-02', updated_at: '2026-01-02' }
-  expect(joined('decision', over, doubted)).toEqual(whole)
-  expect(joined('decision', doubted, over)).toEqual(whole)
-  // Of a kind that is not known here, nobody knows what its statuses mean.
-  expect(joined('task', over, doubted)).toMatchObject({ status: 'provisional' })
-  // Of two ends the later.
+  expect(mergeRecords('decision', over, doubted)).toEqual(whole)
+  expect(mergeRecords('decision', doubted, over)).toEqual(whole)
+  // The meaning of statuses is unknown for a kind that this version does not know.
+  expect(mergeRecords('task', over, doubted)).toMatchObject({ status: 'provisional' })
+  // Of two final states the later wins.
   const replaced = { status: 'superseded', updated_at: '2026-01-03' }
-  expect(joined('decision', replaced, over)).toMatchObject({ status: 'superseded' })
+  expect(mergeRecords('decision', replaced, over)).toMatchObject({ status: 'superseded' })
 })
 
-test('what either side is still to tell of a decision is told', () => {
+test('outbox items of both sides of a decision are delivered', () => {
   const owes = (...entries: string[]) => ({ outbox: { entries: entries.map((id) => ({ id })), graph: true } })
   const whole = owes('a', 'b', 'c')
-  expect(joined('decision', owes('a', 'b'), owes('b', 'c'))).toEqual(whole)
+  expect(mergeRecords('decision', owes('a', 'b'), owes('b', 'c'))).toEqual(whole)
 })

@@ -1,17 +1,20 @@
-/** What a hub lets go of on a disk that takes nothing more, not even the name of a file. */
+/** Descriptors and files that a hub releases on a disk without space and inodes. */
 import fs from 'node:fs'
 import path from 'node:path'
 import { afterEach, beforeEach, expect, test } from 'vitest'
 import { silentLog } from '../../../src/ports/log.ts'
-import { openFileEventLog } from '../../../src/storage/file/event-log.ts'
-import { createFileRecordStore, type RecordStoreOptions } from '../../../src/storage/file/record-store.ts'
+import { openFileEventLog } from '../../../src/storage/file/events/event-log.ts'
+import {
+  createFileRecordStore,
+  type RecordStoreOptions,
+} from '../../../src/storage/file/records/record-store.ts'
 import { openStores } from '../../../src/storage/open.ts'
-import { standIn } from '../../../src/hub/stand-in.ts'
-import { loadConfig } from '../../../src/system/config.ts'
-import { prepareHome, resolveHome } from '../../../src/system/home.ts'
-import { lockDirectory, lockHolder } from '../../../src/system/directory-lock.ts'
-import { fakeClock } from '../../support/fake-clock.ts'
-import { mountSmallDisk, type SmallDisk } from '../../support/small-disk.ts'
+import { startEmbeddedHub } from '../../../src/hub/embedded/embedded-hub.ts'
+import { loadConfig } from '../../../src/system/config/config.ts'
+import { prepareHome, resolveHome } from '../../../src/system/config/home.ts'
+import { takeOwnerLock, lockHolder } from '../../../src/system/files/owner-lock.ts'
+import { fakeClock } from '../../support/fakes/fake-clock.ts'
+import { mountSmallDisk, type SmallDisk } from '../../support/disk/small-disk.ts'
 import { temporaryDirectory } from '../../support/temporary-directory.ts'
 
 let directory: string
@@ -20,12 +23,12 @@ beforeEach(() => {
   directory = temporaryDirectory()
   disk = mountSmallDisk(directory, { mebibytes: 4, files: 40 })
 })
-// Which also fails where a file of it was left open.
+// Unmounting also fails if a file on it is still open.
 afterEach(() => disk?.unmount())
 
-const take = (lock: string) => lockDirectory({ lock, what: 'A hub', onLost() {} })
+const take = (lock: string) => takeOwnerLock({ lock, what: 'A hub', onLost() {} })
 
-test('its lock', async ({ skip }) => {
+test('a hub on a full disk releases its lock', async ({ skip }) => {
   if (disk === null) return skip()
   const lock = path.join(directory, 'hub.lock')
   const held = await take(lock)
@@ -38,31 +41,34 @@ test('its lock', async ({ skip }) => {
   expect(fs.readdirSync(directory)).toEqual([])
 })
 
-test.each([0, 1, 2])('no lock, and nobody is said to hold it: room for %i files', async (files) => {
-  if (disk === null) return
-  const lock = path.join(directory, 'hub.lock')
-  disk.fill({ files })
-  await expect(take(lock)).rejects.toThrow(/ENOSPC/)
-  disk.empty()
-  await (await take(lock)).release()
-  expect(fs.readdirSync(directory)).toEqual([])
-})
+test.each([0, 1, 2])(
+  'a hub that fails on a full disk with room for %i files leaves no lock and names no holder',
+  async (files) => {
+    if (disk === null) return
+    const lock = path.join(directory, 'hub.lock')
+    disk.fill({ files })
+    await expect(take(lock)).rejects.toThrow(/ENOSPC/)
+    disk.empty()
+    await (await take(lock)).release()
+    expect(fs.readdirSync(directory)).toEqual([])
+  },
+)
 
-test('the home of another hub, which is not said to run for it', async ({ skip }) => {
+test('a hub on a full disk does not leave the home of another hub marked as running', async ({ skip }) => {
   if (disk === null) return skip()
   const home = resolveHome({}, directory)
   prepareHome(home)
-  // As an older hub has left it, whose number is somebody's by now.
+  // The pid file of an older hub, whose pid now belongs to another process.
   const left = { pid: process.pid, url: 'http://127.0.0.1:1', started_at: '2026-01-01T00:00:00.000Z' }
   fs.writeFileSync(home.hub_pid, JSON.stringify(left))
   disk.fill()
   const readConfig = () => loadConfig(home.config, {}, { hub: { port: 0 } })
-  const hub = standIn({ home, readConfig, clock: fakeClock(), env: {}, onEnd() {} })
+  const hub = startEmbeddedHub({ home, readConfig, clock: fakeClock(), env: {}, onEnd() {} })
   await expect(hub).rejects.toMatchObject({ code: 'store_unavailable' })
   disk.empty()
 })
 
-test('its events, of which the next ones are later than any that was shown', async ({ skip }) => {
+test('events after a full disk have higher numbers than all published events', async ({ skip }) => {
   if (disk === null) return skip()
   const clock = fakeClock()
   const failures: Error[] = []
@@ -72,7 +78,7 @@ test('its events, of which the next ones are later than any that was shown', asy
   const closed = open()
   append(closed, 'kept')
   await closed.written()
-  // The next byte needs a page that is not there.
+  // The next byte needs a new page, which is not available.
   const file = path.join(directory, 'events.jsonl')
   fs.appendFileSync(file, ' '.repeat(4095 - (fs.statSync(file).size % 4096)) + '\n')
   disk.fill()
@@ -94,7 +100,7 @@ test('its events, of which the next ones are later than any that was shown', asy
   await next.close()
 })
 
-test('none of its bad records, which are passed over; nor of their reasons, once there is a place for them', async ({
+test('invalid records are skipped on a full disk, and quarantined with their reasons when there is space', async ({
   skip,
 }) => {
   if (disk === null) return skip()
@@ -115,7 +121,7 @@ test('none of its bad records, which are passed over; nor of their reasons, once
   expect(fs.readdirSync(rejected)).toEqual(['bob.json'])
 })
 
-test('its stores', async ({ skip }) => {
+test('a hub on a full disk closes its stores', async ({ skip }) => {
   if (disk === null) return skip()
   const options = { clock: fakeClock(), log: silentLog, hub_dir: path.join(directory, 'hub') }
   const stores = await openStores('file:', options)

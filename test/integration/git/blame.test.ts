@@ -1,15 +1,15 @@
-/** Who last changed a line. */
+/** Tests `git blame_context`: the last change of a line. */
 import { describe, expect, test } from 'vitest'
-import { LIMITS } from '../../../src/contracts/limits.ts'
+import { LIMITS } from '../../../src/contracts/limits/limits.ts'
 import { blameContext, readBlame, type BlameInput } from '../../../src/modules/git/blame.ts'
-import { repositoryAt } from '../../support/git-world.ts'
-import { testRepository } from '../../support/test-repository.ts'
+import { repositoryAt } from '../../support/worlds/git-world.ts'
+import { testRepository } from '../../support/disk/test-repository.ts'
 
 const blame = async (root: string, input: Partial<BlameInput> = {}) =>
   blameContext(await repositoryAt(root), { path: 'file', line: 1, context: 3, ...input })
 
 describe('blame', () => {
-  test('tells of each line around one which commit it is from', async () => {
+  test('blame returns the commit of each line around a line', async () => {
     const repository = testRepository()
     repository.write('file', 'one\ntwo\nthree\nfour\n')
     const first = repository.commit('begin')
@@ -41,7 +41,7 @@ describe('blame', () => {
     expect((await blame(repository.root, { line: 4, context: 50 })).lines).toHaveLength(4)
   })
 
-  test('counts lines as they lie on disk; those that are not committed belong to nobody', async () => {
+  test('blame counts lines as on disk, and uncommitted lines have no author', async () => {
     const repository = testRepository()
     repository.write('file', 'one\n')
     const sha = repository.commit('begin')
@@ -52,7 +52,7 @@ describe('blame', () => {
     ])
   })
 
-  test('follows a file through its renames', async () => {
+  test('blame follows a file through renames', async () => {
     const repository = testRepository()
     repository.write('old name', 'one\ntwo\nthree\n')
     const sha = repository.commit('begin')
@@ -61,7 +61,7 @@ describe('blame', () => {
     expect((await blame(repository.root)).lines[0]).toMatchObject({ sha })
   })
 
-  test('shows lines of every kind as they are', async () => {
+  test('blame returns lines of every kind unchanged', async () => {
     const repository = testRepository()
     const lines = ['\ttab', '', 'carriage\r', 'author x', '0'.repeat(40), '\ufeffmark', 'no feed at the end']
     repository.write('-L 1', lines.join('\n'))
@@ -74,7 +74,7 @@ describe('blame', () => {
     expect(binary.lines.map(({ text }) => text)).toEqual(['\ufffd\0', 'A'])
   })
 
-  test('cuts long lines, and says so', async () => {
+  test('blame truncates long lines and marks that', async () => {
     const repository = testRepository()
     repository.write('file', `${'x'.repeat(100_000)}\nshort\n`)
     repository.commit('begin')
@@ -87,14 +87,14 @@ describe('blame', () => {
     ['a line after the last', { line: 3 }],
     ['a line just after the last', { line: 3, context: 5 }],
     ['a line far away', { line: 2 ** 31 - 1 }],
-    ['a file that is not there', { path: 'none' }],
+    ['a missing file', { path: 'none' }],
     ['an untracked file', { path: 'untracked' }],
-    ['a file that is gone from disk', { path: 'gone' }],
+    ['a file removed from disk', { path: 'gone' }],
     ['a directory', { path: 'dir' }],
     ['an empty file', { path: 'empty' }],
     ['a file of git’s own', { path: '.git/config' }],
     ['a file outside', { path: '/etc/passwd' }],
-  ])('refuses %s', async (_, input) => {
+  ])('blame rejects %s', async (_, input) => {
     const repository = testRepository()
     repository.write('file', 'one\ntwo\n')
     repository.write('gone', 'x\n')
@@ -106,13 +106,13 @@ describe('blame', () => {
     await expect(blame(repository.root, input)).rejects.toMatchObject({ code: 'params_invalid' })
   })
 
-  test('refuses every file before the first commit', async () => {
+  test('blame rejects every file before the first commit', async () => {
     const repository = testRepository()
     repository.write('file', 'x\n')
     await expect(blame(repository.root)).rejects.toMatchObject({ code: 'params_invalid' })
   })
 
-  test('says what git says when it is about something else', async () => {
+  test("blame returns git's own message for other errors", async () => {
     const repository = testRepository()
     repository.write('file', 'x\n')
     repository.commit('begin')
@@ -123,7 +123,7 @@ describe('blame', () => {
     })
   })
 
-  test('is read as far as it goes when it is torn', () => {
+  test('blame parses truncated output up to its end', () => {
     const header = `${'a'.repeat(40)} 1 1 1\nauthor A\ncommitter-time 1767225600\nsummary s\nfilename f\n`
     const whole = `${header}\tone\n${header}\ttwo\n`
     const read = (text: string) => readBlame({ stdout: Buffer.from(text) })

@@ -1,21 +1,21 @@
-/** Which files differ, and where the work tree stands. */
+/** Tests changed files, and the state of the work tree. */
 import { execFileSync } from 'node:child_process'
 import fs from 'node:fs'
 import path from 'node:path'
 import { describe, expect, test } from 'vitest'
-import { LIMITS } from '../../../src/contracts/limits.ts'
+import { LIMITS } from '../../../src/contracts/limits/limits.ts'
 import { changedFiles, readDiff, type ChangesInput } from '../../../src/modules/git/changes.ts'
 import { readStatus, status } from '../../../src/modules/git/status.ts'
-import { repositoryAt } from '../../support/git-world.ts'
+import { repositoryAt } from '../../support/worlds/git-world.ts'
 import { temporaryDirectory } from '../../support/temporary-directory.ts'
-import { GIT_ENV, testRepository, type TestRepository } from '../../support/test-repository.ts'
+import { GIT_ENV, testRepository, type TestRepository } from '../../support/disk/test-repository.ts'
 
 const changes = async (root: string, input: ChangesInput = {}) =>
   changedFiles(await repositoryAt(root), input)
 const statusOf = async (root: string) => status(await repositoryAt(root))
 const files = async (root: string, input: ChangesInput = {}) => (await changes(root, input)).files
 
-/** Two branches that changed the same line, half merged. */
+/** Returns a repository with a merge conflict: two branches changed the same line. */
 function conflict(): TestRepository {
   const repository = testRepository()
   repository.write('both', 'base\n')
@@ -31,7 +31,7 @@ function conflict(): TestRepository {
 }
 
 describe('changed files', () => {
-  test('are those that differ on disk from HEAD, staged or not, and the untracked ones', async () => {
+  test('changed files are those that differ on disk from HEAD, staged or not, and untracked ones', async () => {
     const repository = testRepository()
     repository.write('changed', 'one\ntwo\n')
     repository.write('gone', 'x\n')
@@ -61,7 +61,7 @@ describe('changed files', () => {
     expect(await files(repository.root, { path: 'changed', staged: true })).toEqual([])
   })
 
-  test('of one commit are told against its first parent, of the first one against nothing', async () => {
+  test('changed files of a commit are relative to its first parent, and of the first commit to an empty tree', async () => {
     const repository = testRepository()
     repository.write('a', 'a\n')
     const first = repository.commit('one')
@@ -88,7 +88,7 @@ describe('changed files', () => {
     ])
   })
 
-  test('before the first commit are all that there are', async () => {
+  test('changed files before the first commit are all files', async () => {
     const repository = testRepository()
     repository.write('staged', 'x\n')
     repository.git('add', '.')
@@ -99,7 +99,7 @@ describe('changed files', () => {
     await expect(changes(repository.root, { to: 'HEAD' })).rejects.toMatchObject({ code: 'revision_unknown' })
   })
 
-  test('tell renames and copies with the old name, and no lines of what is binary', async () => {
+  test('changed files contain renames and copies with the old name, and no line counts of binary files', async () => {
     const repository = testRepository()
     const long = Array.from({ length: 40 }, (_, n) => `line ${n}\n`).join('')
     repository.write('old', long)
@@ -122,7 +122,7 @@ describe('changed files', () => {
     ])
   })
 
-  test('in conflict are told once', async () => {
+  test('a changed file in conflict is listed once', async () => {
     const repository = conflict()
     expect(await files(repository.root)).toEqual([
       { path: 'both', status: 'conflicted', insertions: 4, deletions: 0 },
@@ -132,7 +132,7 @@ describe('changed files', () => {
     expect(await files(repository.root)).toMatchObject([{ path: 'both', status: 'conflicted' }])
   })
 
-  test('have names of every kind', async () => {
+  test('changed files have names of every kind', async () => {
     const repository = testRepository()
     const names = [
       '-n',
@@ -164,14 +164,14 @@ describe('changed files', () => {
     expect(moved.every((file) => file.status === 'renamed')).toBe(true)
   })
 
-  test('with names that are no text are told apart from nothing', async () => {
+  test('changed files with names that are not valid UTF-8 are distinguished from missing ones', async () => {
     const repository = testRepository()
     fs.writeFileSync(Buffer.concat([Buffer.from(`${repository.root}/caf`), Buffer.from([0xe9])]), 'x')
     expect(await files(repository.root)).toEqual([{ path: 'caf\ufffd', status: 'untracked' }])
     expect((await statusOf(repository.root)).untracked).toEqual(['caf\ufffd'])
   })
 
-  test('of a submodule are its commits, not its files', async () => {
+  test('changed files of a submodule are its commits, not its files', async () => {
     const inner = testRepository()
     inner.commit('inner')
     const repository = testRepository()
@@ -185,7 +185,7 @@ describe('changed files', () => {
     expect(await statusOf(repository.root)).toMatchObject({ unstaged: [{ path: 'inner' }] })
   })
 
-  test('of a project in a directory of the repository are told from its top', async () => {
+  test('changed files of a project in a subdirectory are relative to the repository root', async () => {
     const repository = testRepository()
     repository.write('sub/a', 'x')
     repository.write('b', 'x')
@@ -198,7 +198,7 @@ describe('changed files', () => {
     expect((await statusOf(sub)).staged.map((file) => file.path)).toEqual(['b', 'sub/a'])
   })
 
-  test('are cut off where an answer is full, and say so', async () => {
+  test('changed files beyond the response limit are omitted and marked', async () => {
     const repository = testRepository()
     for (let n = 0; n < LIMITS.git_files_max + 1; n += 1) repository.write(`f${n}`, '')
     const found = await changes(repository.root)
@@ -210,7 +210,7 @@ describe('changed files', () => {
     expect(await changes(repository.root)).toMatchObject({ truncated: false })
   })
 
-  test('with long names fit an answer, too', async () => {
+  test('changed files with long names fit the response limit as well', async () => {
     const repository = testRepository()
     for (let n = 0; n < 400; n += 1) repository.write(`${'d'.repeat(200)}/${'e'.repeat(200)}/${n}`, '')
     const found = await changes(repository.root)
@@ -223,7 +223,7 @@ describe('changed files', () => {
     [{ to: '--output=x' }, 'revision_unknown'],
     [{ to: 'HEAD', staged: true }, 'params_invalid'],
     [{ path: '../elsewhere' }, 'params_invalid'],
-  ])('%j is refused with %s', async (input, code) => {
+  ])('changed files for %j are rejected with %s', async (input, code) => {
     const repository = testRepository()
     repository.commit('one')
     await expect(changes(repository.root, input)).rejects.toMatchObject({ code })
@@ -231,7 +231,7 @@ describe('changed files', () => {
 })
 
 describe('the status', () => {
-  test('tells the branch, its upstream and how far they are apart', async () => {
+  test('the status returns the branch, its upstream and their distance', async () => {
     const origin = testRepository()
     origin.commit('one')
     const root = temporaryDirectory()
@@ -261,7 +261,7 @@ describe('the status', () => {
     expect(await statusOf(root)).toMatchObject({ upstream: 'origin/main', ahead: null, behind: null })
   })
 
-  test('has no branch where a commit is checked out, and no head before the first', async () => {
+  test('the status has no branch for a detached head, and no head before the first commit', async () => {
     const repository = testRepository()
     expect(await statusOf(repository.root)).toMatchObject({ head: null, branch: 'main', upstream: null })
     const sha = repository.commit('one')
@@ -269,7 +269,7 @@ describe('the status', () => {
     expect(await statusOf(repository.root)).toMatchObject({ head: sha, branch: null, ahead: null })
   })
 
-  test('tells what is staged, changed and untracked, each for itself', async () => {
+  test('the status lists staged, changed and untracked files separately', async () => {
     const repository = testRepository()
     repository.write('a b', 'x\n'.repeat(9))
     repository.write('twice', '1')
@@ -296,7 +296,7 @@ describe('the status', () => {
     })
   })
 
-  test('tells of conflicts', async () => {
+  test('the status lists conflicts', async () => {
     const repository = conflict()
     expect(await statusOf(repository.root)).toMatchObject({
       clean: false,
@@ -305,7 +305,7 @@ describe('the status', () => {
     })
   })
 
-  test('of another work tree is its own', async () => {
+  test('the status of another work tree is independent', async () => {
     const repository = testRepository()
     repository.commit('one')
     const tree = path.join(temporaryDirectory(), 'tree')
@@ -316,16 +316,16 @@ describe('the status', () => {
   })
 })
 
-describe('what git says, torn', () => {
+describe('truncated output of git', () => {
   const torn = (text: string) => ({
     stdout: Buffer.from(text),
-    stderr: '',
+    complaint: '',
     exit_code: null,
     stopped: 'output_full' as const,
   })
 
   test.each([0, 1, 10, 60, 90, 99, 104, 108, 112, 116, 120, 130])(
-    'at byte %i is read as far as it goes',
+    'output of git truncated at byte %i is parsed up to its end',
     (at) => {
       const repository = testRepository()
       repository.write('a', '1\n')

@@ -1,14 +1,14 @@
-/** git's own hook: written, run by real commits, and taken back. */
+/** Tests turnbell's git hook: installed, run by real commits, and removed. */
 import fs from 'node:fs'
 import path from 'node:path'
 import { beforeEach, describe, expect, test } from 'vitest'
-import { leaveArchive } from '../../../src/cli/hooks/post-commit.ts'
-import type { Problem } from '../../../src/contracts/errors.ts'
-import { Spooled } from '../../../src/contracts/spool.ts'
-import { resolveHome } from '../../../src/system/home.ts'
-import { testCli } from '../../support/test-cli.ts'
+import { spoolArchive } from '../../../src/cli/hooks/post-commit.ts'
+import type { Problem } from '../../../src/contracts/errors/errors.ts'
+import { Spooled } from '../../../src/contracts/spool/spool.ts'
+import { resolveHome } from '../../../src/system/config/home.ts'
+import { testCli } from '../../support/processes/test-cli.ts'
 import { temporaryDirectory } from '../../support/temporary-directory.ts'
-import { GIT_ENV, testRepository, type TestRepository } from '../../support/test-repository.ts'
+import { GIT_ENV, testRepository, type TestRepository } from '../../support/disk/test-repository.ts'
 
 interface Told {
   changed: boolean
@@ -28,7 +28,7 @@ beforeEach(() => {
   repository = testRepository(path.join(outer, 'shop'))
 })
 
-/** A program in the place of turnbell that notes how it was called. */
+/** A fake turnbell that records its arguments. */
 function played() {
   const note = path.join(outer, 'called')
   const program = path.join(outer, 'turnbell.sh')
@@ -66,30 +66,33 @@ const left = () => {
 
 describe('connect git', () => {
   test.each<[string, string | null]>([
-    ['where there was none', null],
-    ['beside what a person has there', '#!/bin/sh\necho mine\nexit 0'],
-  ])('writes a hook that git runs, %s, and takes back exactly that', async (_, before) => {
-    if (before !== null) fs.writeFileSync(hookFile(), before, { mode: 0o755 })
-    const { program, called } = played()
-    const { turnbell } = cliIn(repository.root, { program })
-    expect(await turnbell('connect', 'git')).toMatchObject({
-      exit: 0,
-      changed: true,
-      project: repository.root,
-    })
-    const once = fs.readFileSync(hookFile(), 'utf8')
-    expect(await turnbell('connect', 'git')).toMatchObject({ exit: 0, changed: false })
-    expect(fs.readFileSync(hookFile(), 'utf8')).toBe(once)
-    repository.commit('one')
-    expect(called()).toBe(`hook post-commit --home ${home} \n${repository.root}\n`)
-    expect(await turnbell('disconnect', 'git')).toMatchObject({ exit: 0, changed: true })
-    expect(fs.existsSync(hookFile()) ? fs.readFileSync(hookFile(), 'utf8') : null).toBe(before)
-    expect(fs.readdirSync(path.join(home, 'connections'))).toEqual([])
-    repository.commit('two')
-    expect(called().split('\n')).toHaveLength(3)
-  })
+    ['without an existing hook', null],
+    ['next to an existing hook of the user', '#!/bin/sh\necho mine\nexit 0'],
+  ])(
+    'connect git installs a hook that git runs, %s, and disconnect removes exactly that',
+    async (_, before) => {
+      if (before !== null) fs.writeFileSync(hookFile(), before, { mode: 0o755 })
+      const { program, called } = played()
+      const { turnbell } = cliIn(repository.root, { program })
+      expect(await turnbell('connect', 'git')).toMatchObject({
+        exit: 0,
+        changed: true,
+        project: repository.root,
+      })
+      const once = fs.readFileSync(hookFile(), 'utf8')
+      expect(await turnbell('connect', 'git')).toMatchObject({ exit: 0, changed: false })
+      expect(fs.readFileSync(hookFile(), 'utf8')).toBe(once)
+      repository.commit('one')
+      expect(called()).toBe(`hook post-commit --home ${home} \n${repository.root}\n`)
+      expect(await turnbell('disconnect', 'git')).toMatchObject({ exit: 0, changed: true })
+      expect(fs.existsSync(hookFile()) ? fs.readFileSync(hookFile(), 'utf8') : null).toBe(before)
+      expect(fs.readdirSync(path.join(home, 'connections'))).toEqual([])
+      repository.commit('two')
+      expect(called().split('\n')).toHaveLength(3)
+    },
+  )
 
-  test('with --print shows what it would write, and writes nothing', async () => {
+  test('connect git --print prints the hook and writes nothing', async () => {
     const { turnbell } = cliIn()
     const { diff } = await turnbell('connect', 'git', '--print')
     expect(diff).toContain('+#!/bin/sh')
@@ -97,7 +100,7 @@ describe('connect git', () => {
     expect(fs.existsSync(path.join(home, 'connections'))).toBe(false)
   })
 
-  test('means the whole work tree, from any directory in it', async () => {
+  test('connect git applies to the whole work tree from any directory in it', async () => {
     fs.mkdirSync(path.join(repository.root, 'src'))
     expect(await cliIn(path.join(repository.root, 'src')).turnbell('connect', 'git')).toMatchObject({
       project: repository.root,
@@ -105,38 +108,38 @@ describe('connect git', () => {
     expect(await cliIn().turnbell('disconnect', 'git')).toMatchObject({ changed: true })
   })
 
-  test('is refused where what is remembered is not at the root of the work tree', async () => {
+  test('connect git is rejected if the memory is not at the root of the work tree', async () => {
     const pkg = path.join(repository.root, 'pkg')
     fs.mkdirSync(path.join(pkg, '.turnbell'), { recursive: true })
     fs.mkdirSync(path.join(pkg, 'src'))
     const refusal = (hint: RegExp) => ({
       exit: 64,
-      detail: expect.stringContaining(`is remembered in ${pkg},`) as string,
+      detail: expect.stringContaining(` is in ${pkg},`) as string,
       hint: expect.stringMatching(hint) as string,
     })
     const inside = cliIn(path.join(pkg, 'src'))
-    expect(await inside.turnbell('connect', 'git')).toMatchObject(refusal(/^`blackboard archive`/))
-    expect(await cliIn().turnbell('connect', 'git', '--project', 'pkg')).toMatchObject(refusal(/^`blackb/))
+    expect(await inside.turnbell('connect', 'git')).toMatchObject(refusal(/^Archive .*`blackboard archive`/))
+    expect(await cliIn().turnbell('connect', 'git', '--project', 'pkg')).toMatchObject(refusal(/^Archive /))
     fs.mkdirSync(path.join(repository.root, '.turnbell'))
-    expect(await inside.turnbell('connect', 'git')).toMatchObject(refusal(/^With --project .*shop a commit/))
+    expect(await inside.turnbell('connect', 'git')).toMatchObject(refusal(/--project .*shop/))
     expect(fs.existsSync(hookFile())).toBe(false)
     expect(await inside.turnbell('connect', 'git', '--project', repository.root)).toMatchObject({
       ...{ exit: 0, project: repository.root },
     })
-    // What was connected before there was another memory is still taken back.
+    // A hook from before the second memory existed can still be removed.
     expect(await inside.turnbell('disconnect', 'git')).toMatchObject({ exit: 0, changed: true })
   })
 
-  test('is refused where what is remembered is that of a project around the work tree', async () => {
+  test('connect git is rejected if the memory belongs to a project around the work tree', async () => {
     fs.mkdirSync(path.join(outer, '.turnbell'))
     expect(await cliIn().turnbell('connect', 'git')).toMatchObject({
-      ...{ exit: 64, detail: expect.stringContaining(`is remembered in ${outer},`) as string },
+      ...{ exit: 64, detail: expect.stringContaining(` is in ${outer},`) as string },
     })
     fs.mkdirSync(path.join(repository.root, '.turnbell'))
     expect(await cliIn().turnbell('connect', 'git')).toMatchObject({ exit: 0 })
   })
 
-  test('respects where the repository keeps its hooks', async () => {
+  test('connect git uses the hooks directory of the repository', async () => {
     repository.git('config', 'core.hooksPath', '.githooks')
     const { turnbell } = cliIn()
     await turnbell('connect', 'git')
@@ -146,7 +149,7 @@ describe('connect git', () => {
     expect(fs.existsSync(path.dirname(file))).toBe(false)
   })
 
-  test('is not led elsewhere by what a hook that runs around it says', async () => {
+  test('connect git ignores the git variables of a surrounding hook', async () => {
     const other = testRepository()
     const env = { GIT_DIR: path.join(other.root, '.git'), GIT_WORK_TREE: other.root, GIT_PREFIX: 'x/' }
     expect(await cliIn(repository.root, { env }).turnbell('connect', 'git')).toMatchObject({
@@ -155,7 +158,7 @@ describe('connect git', () => {
     })
   })
 
-  test('leaves the one hook of two work trees until the second goes, too', async () => {
+  test('connect git keeps the shared hook of two work trees until both are disconnected', async () => {
     repository.commit('one')
     const linked = path.join(outer, 'linked')
     repository.git('worktree', 'add', '--quiet', linked)
@@ -170,7 +173,7 @@ describe('connect git', () => {
     expect(fs.existsSync(hookFile())).toBe(false)
   })
 
-  test('follows turnbell to where it has moved', async () => {
+  test('a connected hook uses the new path after turnbell was moved', async () => {
     await cliIn().turnbell('connect', 'git')
     await cliIn(repository.root, { program: '/new/turnbell.js' }).turnbell('connect', 'git')
     const text = fs.readFileSync(hookFile(), 'utf8')
@@ -185,21 +188,21 @@ describe('connect git', () => {
       ...([78, /python3/, /#!\/bin\/sh/] as const),
     ],
     [
-      'a hook that is switched off',
+      'a hook that is not executable',
       () => fs.writeFileSync(hookFile(), '#!/bin/sh\n', { mode: 0o644 }),
       ...([78, /not executable/, /chmod \+x/] as const),
     ],
     [
       'no work tree',
       () => fs.rmSync(path.join(repository.root, '.git'), { recursive: true }),
-      ...([2, /no work tree/, /git init/] as const),
+      ...([2, /work tree/, /git init/] as const),
     ],
     [
-      'hooks that go nowhere',
+      'a dangling hooks directory',
       () => void repository.git('config', 'core.hooksPath', '/dev/null'),
       ...([78, /dev\/null/, /Nothing was changed/] as const),
     ],
-  ])('is refused for %s, with a hint', async (_, prepare, exit, detail, hint) => {
+  ])('connect git is rejected for %s, with a hint', async (_, prepare, exit, detail, hint) => {
     prepare()
     const { turnbell } = cliIn()
     expect(await turnbell('connect', 'git')).toMatchObject({
@@ -209,7 +212,7 @@ describe('connect git', () => {
     })
   })
 
-  test('needs nobody to act for, and the clients do', async () => {
+  test('connect git needs no persona, unlike the clients', async () => {
     const { turnbell } = cliIn()
     expect(await turnbell('connect', 'git', '--persona', 'ada')).toMatchObject({ exit: 64 })
     expect(await turnbell('connect', 'git', '--trust-hooks')).toMatchObject({ exit: 64 })
@@ -219,7 +222,7 @@ describe('connect git', () => {
     })
   })
 
-  test('is looked at by doctor', async () => {
+  test('doctor checks the hook of connect git', async () => {
     const { turnbell, cli } = cliIn(repository.root, { program: played().program })
     await turnbell('connect', 'git')
     const findings = async () => {
@@ -227,7 +230,7 @@ describe('connect git', () => {
       const { findings: all } = cli.json<{ findings: { check: string; status: string; detail: string }[] }>()
       return all.find(({ check }) => check === 'connection git')
     }
-    expect(await findings()).toMatchObject({ detail: `git tells of commits in ${repository.root}` })
+    expect(await findings()).toMatchObject({ detail: expect.stringContaining(repository.root) as string })
     fs.rmSync(hookFile())
     expect((await findings())?.detail).toContain(hookFile())
     fs.rmSync(repository.root, { recursive: true })
@@ -238,10 +241,10 @@ describe('connect git', () => {
 
 describe('hook post-commit', () => {
   const run = (cwd = repository.root, env: Record<string, string> = {}) =>
-    leaveArchive({ cli: cliIn(cwd, { env }).cli.cli, home: resolveHome({}, home) })
+    spoolArchive({ cli: cliIn(cwd, { env }).cli.cli, home: resolveHome({}, home) })
   const remember = (root = repository.root) => fs.mkdirSync(path.join(root, '.turnbell'))
 
-  test('leaves when the commit before was made', () => {
+  test('the hook spools the time of the previous commit', () => {
     remember()
     repository.commit('one', { at: '2026-01-05T10:00:00Z' })
     repository.commit('two', { at: '2026-01-06T10:00:00Z' })
@@ -251,7 +254,7 @@ describe('hook post-commit', () => {
     ])
   })
 
-  test('leaves nothing for a first commit, without a memory, or outside of any repository', () => {
+  test('the hook spools nothing for a first commit, without a memory, or outside of a repository', () => {
     repository.commit('one')
     remember()
     run()
@@ -262,7 +265,7 @@ describe('hook post-commit', () => {
     expect(left()).toEqual([])
   })
 
-  test('leaves nothing where the commit before is of a time to come', () => {
+  test('the hook spools nothing if the previous commit has a time in the future', () => {
     remember()
     repository.commit('one', { at: '2099-01-05T10:00:00Z' })
     repository.commit('two')
@@ -270,7 +273,7 @@ describe('hook post-commit', () => {
     expect(left()).toEqual([])
   })
 
-  test('means the work tree in which the commit was made, by whatever git says of it', () => {
+  test("the hook uses the work tree of the commit, whatever git's variables contain", () => {
     repository.commit('one', { at: '2026-01-05T10:00:00Z' })
     const linked = path.join(outer, 'linked')
     repository.git('worktree', 'add', '--quiet', linked)
@@ -278,7 +281,7 @@ describe('hook post-commit', () => {
     remember(linked)
     repository.commit('two', { at: '2026-01-06T10:00:00Z' })
     run(linked, { GIT_DIR: path.join(repository.root, '.git/worktrees/linked'), GIT_INDEX_FILE: 'gone' })
-    // There is one commit there.
+    // The repository has one commit.
     expect(left()).toEqual([])
     run(repository.root, { GIT_DIR: '.git', GIT_INDEX_FILE: '.git/index', GIT_PREFIX: '' })
     expect(left()).toMatchObject([{ root: repository.root, before: '2026-01-05T10:00:00.000Z' }])
@@ -287,7 +290,7 @@ describe('hook post-commit', () => {
     expect(left()[1]).toMatchObject({ root: linked, before: '2026-01-05T10:00:00.000Z' })
   })
 
-  test('prints nothing and ends well whatever happens', async () => {
+  test('the hook prints nothing and exits with 0 on any failure', async () => {
     remember()
     repository.commit('one')
     repository.commit('two')

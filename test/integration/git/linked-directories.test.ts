@@ -1,16 +1,19 @@
-/** Which repository a directory of a project means where links lead. The links and the repositories are real ones. */
+/**
+ * Tests which repository a project's directory belongs to when links are involved. The links and the repositories are
+ * real.
+ */
 import fs from 'node:fs'
 import path from 'node:path'
 import { beforeEach, describe, expect, test } from 'vitest'
-import type { Asking } from '../../../src/modules/git/needs.ts'
+import type { Asking } from '../../../src/modules/git/deps.ts'
 import { createGit } from '../../../src/modules/git/service.ts'
 import type { Projects } from '../../../src/modules/registry/projects.ts'
 import { repositoryRoot } from '../../../src/modules/registry/scope.ts'
-import { systemPlaces } from '../../../src/system/places.ts'
-import { gitRunner, memoryLinks } from '../../support/git-world.ts'
-import { recordWorld } from '../../support/record-world.ts'
+import { systemPathInspector } from '../../../src/system/files/path-inspector.ts'
+import { gitRunner, memoryLinks } from '../../support/worlds/git-world.ts'
+import { recordWorld } from '../../support/worlds/record-world.ts'
 import { temporaryDirectory } from '../../support/temporary-directory.ts'
-import { testRepository } from '../../support/test-repository.ts'
+import { testRepository } from '../../support/disk/test-repository.ts'
 
 let top: string
 let projects: Projects
@@ -24,7 +27,7 @@ function repository(name: string) {
   return made
 }
 
-/** The subject of the newest commit that git tells of. */
+/** Returns the subject of the newest commit that git reports. */
 async function newest(scope: string, kind: 'agent' | 'operator' = 'agent'): Promise<string | undefined> {
   const personas = { get: () => null }
   const links = memoryLinks()
@@ -43,13 +46,13 @@ const UNKNOWN = { code: 'repository_unknown' }
 
 beforeEach(async () => {
   top = fs.realpathSync(temporaryDirectory())
-  const { needs } = await recordWorld([], { places: systemPlaces({ root: at('home') }) })
+  const { needs } = await recordWorld([], { places: systemPathInspector({ root: at('home') }) })
   projects = needs.projects as Projects
 })
 
 describe('a link in a project', () => {
   test.each(['a repository', 'no repository'])(
-    'that leads out of it is refused to everybody, in %s',
+    'a link out of the project is rejected for every caller, in %s',
     async (what) => {
       if (what === 'a repository') repository('p')
       else fs.mkdirSync(at('p'))
@@ -60,14 +63,14 @@ describe('a link in a project', () => {
         for (const kind of ['agent', 'operator'] as const)
           await expect(newest(at(name), kind), name).rejects.toMatchObject({
             ...UNKNOWN,
-            detail: expect.stringContaining('leads out of') as string,
-            hint: expect.stringContaining('own path') as string,
+            detail: expect.stringContaining('is a link out of') as string,
+            hint: expect.stringContaining('by its path') as string,
           })
       expect(await newest(at('elsewhere/repo'), 'operator')).toBe('elsewhere/repo')
     },
   )
 
-  test('that leads to a repository around the project, which is not its own, is refused', async () => {
+  test('a link to a repository around the project is rejected', async () => {
     repository('around')
     repository('around/p')
     fs.symlinkSync('..', at('around/p/up'))
@@ -76,7 +79,7 @@ describe('a link in a project', () => {
     expect(await newest(at('around/p/up/p/src'))).toBe('around/p')
   })
 
-  test('that leads to a repository beside it in a larger one is refused', async () => {
+  test('a link to a neighbouring repository in a larger one is rejected', async () => {
     repository('mono')
     repository('mono/other')
     fs.mkdirSync(at('mono/p/src'), { recursive: true })
@@ -89,7 +92,7 @@ describe('a link in a project', () => {
     expect(await newest(at('mono/p/src'))).toBe('mono')
   })
 
-  test('that stays in it, and one into another project, are followed', async () => {
+  test('a link inside the project and a link into another project are followed', async () => {
     repository('p')
     repository('p/vendor/lib')
     repository('other')
@@ -103,7 +106,7 @@ describe('a link in a project', () => {
     expect(await newest(at('p/other/src'))).toBe('other')
   })
 
-  test('that leads to itself or nowhere, and what cannot be looked into, have no repository', async () => {
+  test('circular, dangling and unreadable links have no repository', async () => {
     repository('p')
     fs.symlinkSync('loop', at('p/loop'))
     fs.symlinkSync(at('nowhere'), at('p/dangling'))
@@ -113,7 +116,7 @@ describe('a link in a project', () => {
     try {
       for (const name of ['p/loop', 'p/loop/x', 'p/dangling', 'p/not-there', 'p/src/a.ts'])
         await expect(newest(at(name)), name).rejects.toMatchObject(UNKNOWN)
-      // Root may look into anything.
+      // Root may read every directory.
       if (process.getuid?.() !== 0)
         for (const name of ['p/closed', 'p/closed/inner'])
           await expect(newest(at(name)), name).rejects.toMatchObject(UNKNOWN)
@@ -123,8 +126,8 @@ describe('a link in a project', () => {
   })
 })
 
-describe('a project that is reached by a link', () => {
-  test('is looked into as by its own root, with what lies in it', async () => {
+describe('a project reached by a link', () => {
+  test('a project reached by a link has the same contents as by its real root', async () => {
     repository('real')
     repository('real/vendor/lib')
     fs.symlinkSync('real', at('link'))
@@ -134,7 +137,7 @@ describe('a project that is reached by a link', () => {
     expect(await newest(at('link/vendor/lib/src'))).toBe('real/vendor/lib')
   })
 
-  test('may be a work tree of a repository elsewhere, or lie within a larger one', async () => {
+  test('a project reached by a link may be a work tree, or part of a larger repository', async () => {
     const main = repository('main')
     main.git('worktree', 'add', '--quiet', '--detach', at('tree'))
     fs.mkdirSync(at('main/packages/a/src'), { recursive: true })

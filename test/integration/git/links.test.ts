@@ -1,11 +1,11 @@
-/** Commits and the issues they belong to. */
+/** Tests links between commits and issues. */
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import { IssueRef } from '../../../src/contracts/git.ts'
-import { LIMITS } from '../../../src/contracts/limits.ts'
+import { LIMITS } from '../../../src/contracts/limits/limits.ts'
 import { referencesIn } from '../../../src/modules/git/references.ts'
-import { gitWorld } from '../../support/git-world.ts'
-import { testRepository } from '../../support/test-repository.ts'
+import { gitWorld } from '../../support/worlds/git-world.ts'
+import { testRepository } from '../../support/disk/test-repository.ts'
 
 const ULID = '01JZ0000000000000000000000'
 
@@ -28,7 +28,7 @@ describe('a message', () => {
     ['closes SHOP-12', ['closes SHOP-12']],
     ['mentions #12, then fixes #12, then refs #12', ['closes #12']],
     ['#12\n#12', ['mentions #12']],
-  ])('%j names %j', (message, expected) => expect(said(message)).toEqual(expected))
+  ])('a message %j names %j', (message, expected) => expect(said(message)).toEqual(expected))
 
   test.each([
     '',
@@ -39,14 +39,14 @@ describe('a message', () => {
     `x${ULID} ${ULID}0 ${ULID.toLowerCase()} 81JZ0000000000000000000000`,
     'ISSUE- ISSUE-. XISSUE-1',
     'fixes\u200b12',
-  ])('%j names none', (message) => expect(said(message)).toEqual([]))
+  ])('a message %j names no issue', (message) => expect(said(message)).toEqual([]))
 
-  test('that names very many names a bounded number', () => {
+  test('a message with very many issues returns a limited number', () => {
     const message = Array.from({ length: 1_000 }, (_, n) => `#${n + 1}`).join(' ')
     expect(referencesIn(message)).toHaveLength(LIMITS.git_references_max)
   })
 
-  test('whatever it is names only what can be asked for', () => {
+  test('any message returns only valid issue ids', () => {
     const word = fc.constantFrom(
       'fixes ',
       '#1',
@@ -78,7 +78,7 @@ describe('a message', () => {
 })
 
 describe('the issues of commits', () => {
-  test('are found in one, in a range, or in the newest', async () => {
+  test('issues are found in one commit, in a range, or in the newest commits', async () => {
     const repository = testRepository()
     const { git, ada } = gitWorld(repository.root)
     const first = repository.commit('begin\n\nCloses #1')
@@ -112,7 +112,7 @@ describe('the issues of commits', () => {
     expect(await git.findLinkedIssues(ada, { limit: 2 })).toMatchObject({ scanned: 2, truncated: true })
   })
 
-  test('are none before the first commit', async () => {
+  test('there are no issues before the first commit', async () => {
     const { git, ada } = gitWorld(testRepository().root)
     expect(await git.findLinkedIssues(ada, { limit: 9 })).toEqual({
       commits: [],
@@ -128,7 +128,7 @@ describe('the issues of commits', () => {
     [{ range: 'HEAD..--all' }, 'revision_unknown'],
     [{ range: '^HEAD..HEAD' }, 'revision_unknown'],
     [{ sha: 'HEAD', range: 'HEAD..HEAD' }, 'params_invalid'],
-  ])('%j is refused with %s', async (input, code) => {
+  ])('issues of %j are rejected with %s', async (input, code) => {
     const repository = testRepository()
     repository.commit('one')
     const { git, ada } = gitWorld(repository.root)
@@ -137,7 +137,7 @@ describe('the issues of commits', () => {
 })
 
 describe('links', () => {
-  test('are stored once for each commit and issue, and listed newest first', async () => {
+  test('links are stored once for each commit and issue, and listed newest first', async () => {
     const repository = testRepository()
     const { git, ada } = gitWorld(repository.root)
     const [first, second] = [repository.commit('one'), repository.commit('two')]
@@ -166,7 +166,7 @@ describe('links', () => {
     })
   })
 
-  test('that messages name are stored where they are not, and doing it again changes nothing', async () => {
+  test('auto_link stores missing links of messages, and a second call changes nothing', async () => {
     const repository = testRepository()
     const { git, ada } = gitWorld(repository.root)
     const first = repository.commit('Fixes #1')
@@ -184,7 +184,7 @@ describe('links', () => {
     ])
   })
 
-  test('are stored a call’s worth at a time', async () => {
+  test('links are stored in batches of one call', async () => {
     const repository = testRepository()
     const { git, ada } = gitWorld(repository.root)
     const commits = LIMITS.commit_links_max / LIMITS.git_references_max + 1
@@ -200,7 +200,7 @@ describe('links', () => {
     expect(await git.autoLink(ada, { limit: 100 })).toMatchObject({ linked: [], truncated: false })
   })
 
-  test('are made for the commits that were meant', async () => {
+  test('links refer to the resolved commits', async () => {
     const repository = testRepository()
     const { git, ada } = gitWorld(repository.root)
     repository.commit('#1', { at: '2026-01-01T00:00:00Z' })
@@ -216,10 +216,12 @@ describe('links', () => {
 })
 
 describe('an issue', () => {
-  test.each(['#12', 'owner/repo#12', 'ISSUE-7', ULID, 'SHOP-12', 'straße-1'])('may be called %j', (issue) =>
-    expect(IssueRef.safeParse(issue).success).toBe(true),
+  test.each(['#12', 'owner/repo#12', 'ISSUE-7', ULID, 'SHOP-12', 'straße-1'])(
+    'an issue id may be %j',
+    (issue) => expect(IssueRef.safeParse(issue).success).toBe(true),
   )
-  test.each(['', ' ', 'a b', '-n', '../x', 'a\nb', '"x"', 'x'.repeat(129)])('may not be called %j', (issue) =>
-    expect(IssueRef.safeParse(issue).success).toBe(false),
+  test.each(['', ' ', 'a b', '-n', '../x', 'a\nb', '"x"', 'x'.repeat(129)])(
+    'an issue id may not be %j',
+    (issue) => expect(IssueRef.safeParse(issue).success).toBe(false),
   )
 })

@@ -1,12 +1,12 @@
-/** The newest commits. */
+/** Tests `git log_recent`. */
 import { execFileSync } from 'node:child_process'
 import { describe, expect, test } from 'vitest'
-import { LIMITS } from '../../../src/contracts/limits.ts'
+import { LIMITS } from '../../../src/contracts/limits/limits.ts'
 import { logRecent, type LogInput } from '../../../src/modules/git/log.ts'
 import { timeOf } from '../../../src/modules/git/output.ts'
-import { repositoryAt } from '../../support/git-world.ts'
+import { repositoryAt } from '../../support/worlds/git-world.ts'
 import { temporaryDirectory } from '../../support/temporary-directory.ts'
-import { GIT_ENV, testRepository } from '../../support/test-repository.ts'
+import { GIT_ENV, testRepository } from '../../support/disk/test-repository.ts'
 
 const log = async (root: string, input: Partial<LogInput> = {}) =>
   logRecent(await repositoryAt(root), { limit: 20, ...input })
@@ -14,7 +14,7 @@ const subjects = async (root: string, input: Partial<LogInput> = {}) =>
   (await log(root, input)).commits.map(({ subject }) => subject)
 
 describe('the log', () => {
-  test('tells the newest first, with who, when, why and how much', async () => {
+  test('the log returns the newest commits first, with author, time, message and size', async () => {
     const repository = testRepository()
     repository.write('a', '1')
     const first = repository.commit('begin')
@@ -47,11 +47,11 @@ describe('the log', () => {
     })
   })
 
-  test('is empty before the first commit', async () => {
+  test('the log is empty before the first commit', async () => {
     expect(await log(testRepository().root)).toEqual({ commits: [], truncated: false })
   })
 
-  test('says that there is more than was asked for', async () => {
+  test('the log marks that more commits exist than requested', async () => {
     const repository = testRepository()
     for (const subject of ['one', 'two', 'three']) repository.commit(subject)
     expect(await log(repository.root, { limit: 2 })).toMatchObject({ truncated: true })
@@ -59,7 +59,7 @@ describe('the log', () => {
     expect(await log(repository.root, { limit: 3 })).toMatchObject({ truncated: false })
   })
 
-  test('counts a rename once, and of a merge what it brought to its first parent', async () => {
+  test('the log counts a rename once, and a merge relative to its first parent', async () => {
     const repository = testRepository()
     repository.write('old name', 'content\n'.repeat(20))
     repository.commit('one')
@@ -84,7 +84,7 @@ describe('the log', () => {
     )
   })
 
-  test('of a path has the commits that changed it, each counted whole', async () => {
+  test('the log of a path returns the commits that changed it, each with its full size', async () => {
     const repository = testRepository()
     repository.write('a', '1')
     repository.write('-b *', '1')
@@ -96,7 +96,7 @@ describe('the log', () => {
     expect(await subjects(repository.root, { path: '*' })).toEqual([])
   })
 
-  test('since a day begins with its first moment, and ends nowhere', async () => {
+  test('the log since a day starts with its first moment and has no end', async () => {
     const repository = testRepository()
     repository.commit('before', { at: '2026-01-30T23:59:59Z' })
     repository.commit('at the stroke', { at: '2026-01-31T00:00:00Z' })
@@ -110,7 +110,7 @@ describe('the log', () => {
       expect(await subjects(repository.root, { since })).toEqual(['just now'])
   })
 
-  test('finds an author by a part of the name, taken as it is', async () => {
+  test('the log finds an author by a literal part of the name', async () => {
     const repository = testRepository()
     repository.commit('hers')
     repository.commit('his', { author: 'B.b (x*) <bo@example.org>' })
@@ -121,7 +121,7 @@ describe('the log', () => {
     expect(await subjects(repository.root, { author: '--all' })).toEqual([])
   })
 
-  test('cuts what is too long, and says so', async () => {
+  test('the log truncates long messages and marks that', async () => {
     const repository = testRepository()
     repository.commit('😀'.repeat(LIMITS.git_text_length_max))
     repository.commit('ä'.repeat(LIMITS.git_text_length_max))
@@ -132,7 +132,7 @@ describe('the log', () => {
     expect(commits[1]?.subject).toBe('😀'.repeat(LIMITS.git_text_length_max / 2))
   })
 
-  test('shows what it can of messages and names that are no text', async () => {
+  test('the log replaces invalid UTF-8 in messages and names', async () => {
     const repository = testRepository()
     const tree = repository.git('write-tree')
     const raw = Buffer.from(
@@ -153,7 +153,7 @@ describe('the log', () => {
     expect(await subjects(repository.root, { limit: 1 })).toEqual(['x'])
   })
 
-  test('names people as the mailmap does', async () => {
+  test('the log names authors by the mailmap', async () => {
     const repository = testRepository()
     repository.write('.mailmap', 'Ada King <countess@example.org> <ada@example.org>\n')
     repository.commit('hers')
@@ -163,7 +163,7 @@ describe('the log', () => {
     expect(await subjects(repository.root, { author: 'king' })).toEqual(['hers'])
   })
 
-  test('is not led astray by what the repository prefers', async () => {
+  test('the log ignores display settings of the repository', async () => {
     const repository = testRepository()
     repository.write('a', 'x\n'.repeat(9))
     repository.commit('one')
@@ -182,7 +182,7 @@ describe('the log', () => {
     ])
   })
 
-  test('of a shallow clone ends where the clone does', async () => {
+  test('the log of a shallow clone ends where the clone does', async () => {
     const origin = testRepository()
     for (const subject of ['one', 'two', 'three']) origin.commit(subject)
     const root = temporaryDirectory()
@@ -190,7 +190,7 @@ describe('the log', () => {
     expect(await subjects(root)).toEqual(['three', 'two'])
   })
 
-  test('follows the head that is checked out, detached or not', async () => {
+  test('the log follows the current head, detached or not', async () => {
     const repository = testRepository()
     const first = repository.commit('one')
     repository.commit('two')
@@ -199,7 +199,7 @@ describe('the log', () => {
   })
 })
 
-test('a moment outside the years that can be told is the beginning of time', () => {
+test('a time outside of the supported years is the earliest time', () => {
   expect(timeOf('1767225600')).toBe('2026-01-01T00:00:00.000Z')
   for (const told of ['', '-1', 'x', '253402300800', '9'.repeat(30)])
     expect(timeOf(told)).toBe('1970-01-01T00:00:00.000Z')

@@ -1,14 +1,14 @@
-/** Work that was left in the code, found in a real repository. */
+/** Tests TODO markers, found in a real repository. */
 import fs from 'node:fs'
 import path from 'node:path'
 import { describe, expect, test } from 'vitest'
 import { MARKERS } from '../../../src/contracts/git.ts'
-import { LIMITS } from '../../../src/contracts/limits.ts'
-import { findMarkers, readHits, type MarkersInput } from '../../../src/modules/git/markers.ts'
-import { repositoryAt } from '../../support/git-world.ts'
-import { refusedWith } from '../../support/small-hub.ts'
+import { LIMITS } from '../../../src/contracts/limits/limits.ts'
+import { findMarkers, type MarkersInput } from '../../../src/modules/git/markers.ts'
+import { repositoryAt } from '../../support/worlds/git-world.ts'
+import { refusedWith } from '../../support/worlds/small-hub.ts'
 import { temporaryDirectory } from '../../support/temporary-directory.ts'
-import { testRepository } from '../../support/test-repository.ts'
+import { testRepository } from '../../support/disk/test-repository.ts'
 
 const find = async (root: string, input: Partial<MarkersInput> = {}) =>
   findMarkers(await repositoryAt(root), { markers: MARKERS, limit: 100, ...input })
@@ -16,7 +16,7 @@ const places = async (root: string, input: Partial<MarkersInput> = {}) =>
   (await find(root, input)).markers.map(({ file, line, marker }) => `${file}:${line} ${marker}`)
 
 describe('marked work', () => {
-  test('is told with its place, its marker and its line, as the file lies on disk', async () => {
+  test('a marker is returned with its place, its word and its line, as on disk', async () => {
     const repository = testRepository()
     repository.write('a.ts', 'one\n')
     repository.write('src/b c.ts', '// TODO: mend it\n')
@@ -33,7 +33,7 @@ describe('marked work', () => {
     })
   })
 
-  test('is a whole word in capitals, and any other word that is asked for', async () => {
+  test('a marker is a whole word in capitals, or any other requested word', async () => {
     const repository = testRepository()
     const lines = ['TODOS', 'todo', 'TODO_LIST', 'myTODO', 'TODO', 'TODOS(TODO)', '#HACK#', 'OPTIMISE', '.*']
     repository.write('a', `${lines.join('\n')}\n`)
@@ -48,7 +48,7 @@ describe('marked work', () => {
     })
   })
 
-  test('is looked for in tracked text alone', async () => {
+  test('markers are searched only in tracked text', async () => {
     const repository = testRepository()
     repository.write('.gitignore', 'ignored\n')
     repository.write('binary', Buffer.from('TODO\0TODO\n'))
@@ -63,7 +63,7 @@ describe('marked work', () => {
     expect(await places(repository.root)).toEqual(['staged:1 TODO', 'tracked:1 TODO'])
   })
 
-  test('is not looked for behind links, whenever they were made', async () => {
+  test('markers are not searched behind links, whenever they were made', async () => {
     const outside = temporaryDirectory()
     fs.writeFileSync(path.join(outside, 'secret'), 'TODO hunter2\n')
     const repository = testRepository()
@@ -81,7 +81,7 @@ describe('marked work', () => {
     expect(JSON.stringify(found)).not.toContain('hunter2')
   })
 
-  test('is found without running what a submodule configures', async () => {
+  test('markers are searched without running the configured programs of a submodule', async () => {
     const outside = temporaryDirectory()
     const ran = path.join(outside, 'ran')
     fs.writeFileSync(path.join(outside, 'evil.sh'), `#!/bin/sh\ntouch '${ran}'\ncat\n`, { mode: 0o755 })
@@ -94,16 +94,16 @@ describe('marked work', () => {
     repository.commit('a')
     repository.git('-C', 'inner', 'config', 'filter.evil.clean', path.join(outside, 'evil.sh'))
     repository.write('.git/modules/inner/info/attributes', '* filter=evil\n')
-    // Of the same length, so that only its content tells that it was changed.
+    // Same length, so that only the contents show the change.
     repository.write('inner/file', 'outer\n')
     expect(await places(repository.root)).toEqual(['a.ts:1 TODO'])
     expect(fs.existsSync(ran)).toBe(false)
-    // What was laid out would have run.
+    // A check-out would have run the filter.
     repository.git('status', '--short')
     expect(fs.existsSync(ran)).toBe(true)
   })
 
-  test('is not shown of files that are too large, nor in lines without an end', async () => {
+  test('markers are not returned for files that are too large or lines without an end', async () => {
     const repository = testRepository()
     repository.write('large', `TODO\n${'x'.repeat(LIMITS.git_scanned_file_bytes_max)}\n`)
     repository.write('long', `TODO ${'x'.repeat(LIMITS.git_text_length_max)}\n`)
@@ -114,7 +114,7 @@ describe('marked work', () => {
     expect([skipped, counts]).toEqual([1, { TODO: 1 }])
   })
 
-  test('is listed up to a limit, and counted beyond it', async () => {
+  test('markers are listed up to a limit, and counted beyond it', async () => {
     const repository = testRepository()
     repository.write('a', 'TODO\n'.repeat(30))
     repository.commit('a')
@@ -126,7 +126,7 @@ describe('marked work', () => {
     expect(await find(repository.root, { limit: 30 })).toMatchObject({ truncated: false })
   })
 
-  test('is that of the project, which may be a part of the repository, or of a part of it', async () => {
+  test('markers are limited to the project, which may be a part of the repository, or to a part of it', async () => {
     const repository = testRepository()
     for (const file of ['app/a', 'app/lib/b', 'apple/c', 'd']) repository.write(file, 'TODO\n')
     repository.commit('a')
@@ -141,17 +141,8 @@ describe('marked work', () => {
       expect(await refusedWith(() => find(app, { path: place })), place).toBe('params_invalid')
   })
 
-  test('is none before the first commit', async () => {
+  test('there are no markers before the first commit', async () => {
     const { root } = testRepository()
     expect(await find(root)).toMatchObject({ markers: [], truncated: false })
-  })
-
-  test('is read from whatever git had time to say', () => {
-    const hits = (told: string) => readHits({ stdout: Buffer.from(told) })
-    expect(hits('a\nb\x007\x00TODO: x\nc\x0012\x00\nd\x003\x00TO')).toEqual([
-      { file: 'a\nb', line: 7, text: 'TODO: x' },
-      { file: 'c', line: 12, text: '' },
-    ])
-    for (const torn of ['', 'a', 'a\x00', 'a\x001', 'a\x001\x00TODO']) expect(hits(torn)).toEqual([])
   })
 })

@@ -1,12 +1,12 @@
-/** Which commits took a text away. */
+/** Tests `git find_removal`: the commits that removed a text. */
 import fs from 'node:fs'
 import path from 'node:path'
 import { describe, expect, test } from 'vitest'
-import { LIMITS } from '../../../src/contracts/limits.ts'
+import { LIMITS } from '../../../src/contracts/limits/limits.ts'
 import { findRemoval, type RemovalInput } from '../../../src/modules/git/removal.ts'
 import { removedLines } from '../../../src/modules/git/removed-lines.ts'
-import { repositoryAt } from '../../support/git-world.ts'
-import { testRepository, type TestRepository } from '../../support/test-repository.ts'
+import { repositoryAt } from '../../support/worlds/git-world.ts'
+import { testRepository, type TestRepository } from '../../support/disk/test-repository.ts'
 
 const find = async ({ root }: TestRepository, input: Partial<RemovalInput> & { text: string }) =>
   findRemoval(await repositoryAt(root), { limit: 5, ...input })
@@ -14,7 +14,7 @@ const subjects = async (repository: TestRepository, input: Partial<RemovalInput>
   (await find(repository, input)).removals.map(({ subject }) => subject)
 
 describe('the removal of a text', () => {
-  test('is the commit after which it stands there less often, with file and lines', async () => {
+  test('a removal is the commit after which the text occurs less often, with file and lines', async () => {
     const repository = testRepository()
     repository.write('a', 'one\nretry(3)\nthree\n')
     repository.commit('added')
@@ -39,7 +39,7 @@ describe('the removal of a text', () => {
     expect(await find(repository, { text: 'never there' })).toEqual({ removals: [], truncated: false })
   })
 
-  test('is told each time, newest first, as often as was asked for', async () => {
+  test('removals are listed newest first, up to the requested number', async () => {
     const repository = testRepository()
     for (const n of [1, 2, 3]) {
       repository.write('a', 'word\n')
@@ -53,7 +53,7 @@ describe('the removal of a text', () => {
     expect(await find(repository, { text: 'word', limit: 3 })).toMatchObject({ truncated: false })
   })
 
-  test('is told where it took more away than one answer carries, and so are those before it', async () => {
+  test('a removal larger than a response is listed, and so are earlier ones', async () => {
     const repository = testRepository()
     repository.write('small', 'word\n')
     repository.commit('added one')
@@ -71,7 +71,7 @@ describe('the removal of a text', () => {
     expect(JSON.stringify(removals).length).toBeLessThan(LIMITS.git_list_bytes_max)
   })
 
-  test('is not its change of place: within a file, with a file, or to another', async () => {
+  test('moving a text within a file, with a file or to another file is not a removal', async () => {
     const repository = testRepository()
     repository.write('a', 'word\none\ntwo\n')
     repository.write('b', 'three\n')
@@ -84,12 +84,12 @@ describe('the removal of a text', () => {
     repository.write('b', 'three\nword\n')
     repository.commit('moved over')
     expect(await subjects(repository, { text: 'word' })).toEqual([])
-    // From this path it went away.
+    // The text was removed from this path.
     expect(await subjects(repository, { text: 'word', path: 'c' })).toEqual(['moved over'])
     expect(await subjects(repository, { text: 'word', path: 'none' })).toEqual([])
   })
 
-  test('with its whole file counts, and so does one of several occurrences', async () => {
+  test('deleting the file, or one of several occurrences, is a removal', async () => {
     const repository = testRepository()
     repository.write('a', 'word word\nword\n')
     repository.write('b', 'word\n')
@@ -117,7 +117,7 @@ describe('the removal of a text', () => {
     ])
   })
 
-  test('in a merge counts when it was in every parent', async () => {
+  test('a merge is a removal if every parent had the text', async () => {
     const repository = testRepository()
     repository.write('a', 'word\n')
     repository.write('b', 'other\n')
@@ -135,7 +135,7 @@ describe('the removal of a text', () => {
     expect(await subjects(repository, { text: 'other' })).toEqual(['other removed'])
   })
 
-  test('is found for a text of any kind', async () => {
+  test('removals are found for any text', async () => {
     const repository = testRepository()
     const texts = [
       '-S',
@@ -160,7 +160,7 @@ describe('the removal of a text', () => {
       expect(await subjects(repository, { text, path: `-f ${n}\n` }), text).toEqual([`removed ${n}`])
   })
 
-  test('is found in what is no text', async () => {
+  test('removals are found in binary files', async () => {
     const repository = testRepository()
     repository.write('a', Buffer.concat([Buffer.from([0xff, 0, 0xfe]), Buffer.from('word')]))
     repository.commit('added')
@@ -169,7 +169,7 @@ describe('the removal of a text', () => {
     expect(await subjects(repository, { text: 'word' })).toEqual(['removed'])
   })
 
-  test('is not looked for in submodules, nor in what is too large, which is told', async () => {
+  test('removals are not searched in submodules and files that are too large, which is reported', async () => {
     const repository = testRepository()
     const inner = testRepository()
     const sha = inner.commit('inner')
@@ -185,7 +185,7 @@ describe('the removal of a text', () => {
     expect(await find(repository, { text: 'word' })).toEqual({ removals: [], truncated: true })
   })
 
-  test('before the first commit, and in a shallow clone, is nothing that is known', async () => {
+  test('before the first commit, and in a shallow clone, no removal is known', async () => {
     const empty = testRepository()
     expect(await find(empty, { text: 'word' })).toEqual({ removals: [], truncated: false })
     const repository = testRepository()
@@ -199,7 +199,7 @@ describe('the removal of a text', () => {
     expect(await find({ ...repository, root }, { text: 'word' })).toEqual({ removals: [], truncated: false })
   })
 
-  test('shows a bounded number of lines', async () => {
+  test('a removal lists a limited number of lines', async () => {
     const repository = testRepository()
     repository.write('a', 'word\n'.repeat(1_000))
     repository.commit('added')
@@ -210,7 +210,7 @@ describe('the removal of a text', () => {
     expect(removal?.files[0]?.lines).toHaveLength(LIMITS.git_removed_lines_max)
   })
 
-  test('outside is refused', async () => {
+  test('a removal outside of the project is rejected', async () => {
     await expect(find(testRepository(), { text: 'word', path: '..' })).rejects.toMatchObject({
       code: 'params_invalid',
     })
@@ -249,11 +249,11 @@ describe('the removed lines', () => {
     ],
     ['aaaa\n', 'aa\n', 'aa', [[1, 'aaaa']]],
     ['', '', 'x', []],
-  ])('of %j turned into %j for %j', (before, after, text, expected) =>
+  ])('the removed lines of %j changed to %j for %j are found', (before, after, text, expected) =>
     expect(lines(before, after, text)).toEqual(expected),
   )
 
-  test('that are very long are shown where the text was', () => {
+  test('very long removed lines are shown around the text', () => {
     const long = `${'<'.repeat(5_000)}word${'>'.repeat(5_000)}`
     const [line] = removedLines(`first\n${long}\n`, 'first\n', 'word')
     expect(line).toMatchObject({ line: 2, text_cut: true, text: expect.stringContaining('<word>') as string })

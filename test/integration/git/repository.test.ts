@@ -1,14 +1,14 @@
-/** Which repository is meant, and what may be asked of it. */
+/** Tests which repository a call refers to, and which requests are allowed. */
 import fs from 'node:fs'
 import path from 'node:path'
 import { describe, expect, test } from 'vitest'
 import { Revision, RevisionRange, RepositoryPath, Since } from '../../../src/contracts/git.ts'
-import { repositoryAt } from '../../support/git-world.ts'
+import { repositoryAt } from '../../support/worlds/git-world.ts'
 import { temporaryDirectory } from '../../support/temporary-directory.ts'
-import { testRepository } from '../../support/test-repository.ts'
+import { testRepository } from '../../support/disk/test-repository.ts'
 
 describe('the repository of a project', () => {
-  test('is the one that its root lies in', async () => {
+  test('the repository of a project is the one that contains its root', async () => {
     const repository = testRepository()
     repository.write('a/b/file', 'x')
     const top = fs.realpathSync(repository.root)
@@ -16,7 +16,7 @@ describe('the repository of a project', () => {
     expect((await repositoryAt(path.join(repository.root, 'a/b'))).top).toBe(top)
   })
 
-  test('may be another work tree of it, or a submodule', async () => {
+  test('the repository of a project may be a linked work tree or a submodule', async () => {
     const repository = testRepository()
     repository.commit('one')
     const tree = path.join(temporaryDirectory(), 'tree')
@@ -30,7 +30,7 @@ describe('the repository of a project', () => {
     expect(await submodule.commit('HEAD')).toBe(sha)
   })
 
-  test('has a name of any kind', async () => {
+  test('the repository of a project may have any name', async () => {
     const root = path.join(temporaryDirectory(), '-- \'a\n"b" ünd c')
     fs.mkdirSync(root)
     testRepository(root)
@@ -39,7 +39,7 @@ describe('the repository of a project', () => {
 
   test.each([
     ['a directory without one', () => temporaryDirectory()],
-    ['a directory that is not there', () => path.join(temporaryDirectory(), 'none')],
+    ['a missing directory', () => path.join(temporaryDirectory(), 'none')],
     ['a bare repository', () => testRepository(temporaryDirectory(), ['--bare']).root],
     ['its own .git', () => path.join(testRepository().root, '.git')],
     [
@@ -50,12 +50,12 @@ describe('the repository of a project', () => {
         return path.join(repository.root, 'file')
       },
     ],
-  ])('is unknown in %s', async (_, root) => {
+  ])('the repository is unknown in %s', async (_, root) => {
     await expect(repositoryAt(root())).rejects.toMatchObject({ code: 'repository_unknown' })
   })
 
-  // Only root can give a directory to somebody else.
-  test.skipIf(process.getuid?.() !== 0)('that belongs to somebody else is not looked at', async () => {
+  // Only root can change the owner of a directory.
+  test.skipIf(process.getuid?.() !== 0)('a repository of another user is not read', async () => {
     const repository = testRepository()
     fs.chownSync(repository.root, 12_345, 12_345)
     await expect(repositoryAt(repository.root)).rejects.toMatchObject({
@@ -64,7 +64,7 @@ describe('the repository of a project', () => {
     })
   })
 
-  test('that says it lies elsewhere is unknown here', async () => {
+  test('a repository that claims to be elsewhere is unknown here', async () => {
     const repository = testRepository()
     repository.git('config', 'core.worktree', temporaryDirectory())
     await expect(repositoryAt(repository.root)).rejects.toMatchObject({ code: 'repository_unknown' })
@@ -72,7 +72,7 @@ describe('the repository of a project', () => {
 })
 
 describe('a revision', () => {
-  test('is found by branch, tag, short name and expression', async () => {
+  test('a revision is found by branch, tag, short hash and expression', async () => {
     const repository = testRepository()
     const [first, second] = [repository.commit('one'), repository.commit('two')]
     repository.git('tag', '-a', '-m', 'release', 'v1')
@@ -92,7 +92,7 @@ describe('a revision', () => {
     ['main..main', 'revision_unknown'],
     ['HEAD:file', 'revision_unknown'],
     ['', 'revision_unknown'],
-  ])('%j is none, whoever let it through', async (name, code) => {
+  ])('a revision %j is invalid, also behind validation', async (name, code) => {
     const repository = testRepository()
     repository.write('file', 'x')
     repository.commit('one')
@@ -100,14 +100,14 @@ describe('a revision', () => {
     await expect(found.commit(name)).rejects.toMatchObject({ code })
   })
 
-  test('there is none before the first commit', async () => {
+  test('no revision exists before the first commit', async () => {
     const repository = await repositoryAt(testRepository().root)
     await expect(repository.commit('HEAD')).rejects.toMatchObject({ code: 'revision_unknown' })
     expect(await repository.find('HEAD')).toBeNull()
   })
 
   test.each(['HEAD', 'HEAD~2', 'v1.0.0', 'feature/ä', 'main@{1}', 'a'.repeat(40), '@', 'v1^2'])(
-    '%j is spelled well',
+    'a revision %j is well-formed',
     (name) => expect(Revision.safeParse(name).success).toBe(true),
   )
   test.each([
@@ -127,12 +127,12 @@ describe('a revision', () => {
       'a?',
     ],
     ...['a[', 'a\\b', 'x'.repeat(257)],
-  ])('%j is not', (name) => expect(Revision.safeParse(name).success).toBe(false))
+  ])('a revision %j is malformed', (name) => expect(Revision.safeParse(name).success).toBe(false))
 
-  test.each(['a..b', '..b', 'a..', 'v1..HEAD~1'])('%j is a range', (range) =>
+  test.each(['a..b', '..b', 'a..', 'v1..HEAD~1'])('a range %j is valid', (range) =>
     expect(RevisionRange.safeParse(range).success).toBe(true),
   )
-  test.each(['a', 'a...b', 'a b..c', 'a..\n', ''])('%j is no range', (range) =>
+  test.each(['a', 'a...b', 'a b..c', 'a..\n', ''])('a range %j is invalid', (range) =>
     expect(RevisionRange.safeParse(range).success).toBe(false),
   )
 })
@@ -145,7 +145,7 @@ describe('a moment', () => {
     '2 weeks ago',
     '1 day',
     '90 minutes',
-  ])('%j is one', (since) => expect(Since.safeParse(since).success).toBe(true))
+  ])('a time %j is valid', (since) => expect(Since.safeParse(since).success).toBe(true))
   test.each([
     'yesterday',
     'never',
@@ -155,11 +155,11 @@ describe('a moment', () => {
     '2026-01-31T10:00:00+01:00',
     '2 weeks\n',
     '',
-  ])('%j is not', (since) => expect(Since.safeParse(since).success).toBe(false))
+  ])('a time %j is invalid', (since) => expect(Since.safeParse(since).success).toBe(false))
 })
 
 describe('a path', () => {
-  test('is relative to the top, or lies below it by any of its names', async () => {
+  test('a path is relative to the repository root, or below it by any of its names', async () => {
     const repository = testRepository()
     repository.write('sub/file', 'x')
     const link = path.join(temporaryDirectory(), 'link')
@@ -176,12 +176,15 @@ describe('a path', () => {
     expect(found.inside(found.top)).toBe('.')
   })
 
-  test.each(['..', '../x', 'a/../../x', '/', '/etc/passwd', '/no/such'])('%j leads out', async (given) => {
-    const found = await repositoryAt(testRepository().root)
-    expect(() => found.inside(given)).toThrow('lies outside')
-  })
+  test.each(['..', '../x', 'a/../../x', '/', '/etc/passwd', '/no/such'])(
+    'a path %j leads outside',
+    async (given) => {
+      const found = await repositoryAt(testRepository().root)
+      expect(() => found.inside(given)).toThrow('is outside')
+    },
+  )
 
-  test('has no NUL and is not empty', () => {
+  test('a path has no NUL and is not empty', () => {
     expect(RepositoryPath.safeParse('a\0b').success).toBe(false)
     expect(RepositoryPath.safeParse('').success).toBe(false)
   })

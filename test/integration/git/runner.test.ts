@@ -1,21 +1,21 @@
-/** Running git on a repository that may be anybody's. */
+/** Tests running git on a repository of unknown origin. */
 import fs from 'node:fs'
 import path from 'node:path'
 import { describe, expect, test } from 'vitest'
-import { LIMITS } from '../../../src/contracts/limits.ts'
+import { LIMITS } from '../../../src/contracts/limits/limits.ts'
 import { systemClock } from '../../../src/system/clock.ts'
-import { createGitRunner } from '../../../src/system/git.ts'
-import { gitIsNewEnough } from '../../../src/system/git-settings.ts'
+import { createGitProgram } from '../../../src/system/git/git.ts'
+import { gitIsNewEnough } from '../../../src/system/git/git-settings.ts'
 import type { GitOutput } from '../../../src/ports/git.ts'
 import { eventually } from '../../support/eventually.ts'
-import { atRest, fakeClock } from '../../support/fake-clock.ts'
+import { atRest, fakeClock } from '../../support/fakes/fake-clock.ts'
 import { temporaryDirectory } from '../../support/temporary-directory.ts'
-import { GIT_ENV, testRepository, type TestRepository } from '../../support/test-repository.ts'
+import { GIT_ENV, testRepository, type TestRepository } from '../../support/disk/test-repository.ts'
 
-const runner = createGitRunner({ env: GIT_ENV, clock: systemClock })
+const runner = createGitProgram({ env: GIT_ENV, clock: systemClock })
 const text = ({ stdout }: GitOutput) => Buffer.from(stdout).toString()
 
-/** A stand-in for git. It knows its version; what else it does is up to the test. */
+/** Returns a fake git. It answers `--version`; the test defines the rest. */
 function program(script: string): string {
   const file = path.join(temporaryDirectory(), 'git')
   fs.writeFileSync(
@@ -26,8 +26,8 @@ function program(script: string): string {
   return file
 }
 
-describe('a look at a repository', () => {
-  test('answers what git said and how it ended', async () => {
+describe('a git call', () => {
+  test('a git call returns the output and the exit status', async () => {
     const repository = testRepository()
     const sha = repository.commit('first')
     const found = await runner.run(repository.root, ['rev-parse', 'HEAD'])
@@ -37,31 +37,31 @@ describe('a look at a repository', () => {
     expect(refused).toMatchObject({ exit_code: 128, stderr: expect.stringContaining('fatal') as string })
   })
 
-  test('gives it what it was handed on stdin', async () => {
+  test('a git call passes stdin to git', async () => {
     const repository = testRepository()
     const found = await runner.run(repository.root, ['hash-object', '--stdin'], { input: 'hello\n' })
     expect(text(found)).toBe('ce013625030ba8dba906f756967f9e9ca394464a\n')
   })
 
-  test('in a directory that is not there is git’s to refuse', async () => {
+  test('a git call in a missing directory is rejected by git', async () => {
     const output = await runner.run('/no/such/directory', ['status'])
     expect(output).toMatchObject({ exit_code: 128 })
     expect(output.stderr).toContain('/no/such/directory')
   })
 
-  test('does not follow the variables of a git that runs the hub', async () => {
+  test("a git call ignores the git variables of the hub's environment", async () => {
     const [here, elsewhere] = [testRepository(), testRepository()]
     here.commit('here')
     const sha = here.git('rev-parse', 'HEAD')
     elsewhere.commit('elsewhere')
-    const led = createGitRunner({
+    const led = createGitProgram({
       clock: systemClock,
       env: { ...GIT_ENV, GIT_DIR: path.join(elsewhere.root, '.git'), GIT_CONFIG_PARAMETERS: "'a.b=c'" },
     })
     expect(text(await led.run(here.root, ['rev-parse', 'HEAD']))).toBe(`${sha}\n`)
   })
 
-  test('takes paths literally', async () => {
+  test('a git call treats paths literally', async () => {
     const repository = testRepository()
     repository.write('*.txt', 'star')
     repository.write('a.txt', 'a')
@@ -70,14 +70,14 @@ describe('a look at a repository', () => {
     expect(text(found)).toBe('*.txt\n')
   })
 
-  test('takes no option for a command', async () => {
-    await expect(runner.run('/', ['-c', 'alias.x=!true', 'x'])).rejects.toThrow('no command')
-    await expect(runner.run('/', [])).rejects.toThrow('no command')
+  test('a git call accepts no option in place of a command', async () => {
+    await expect(runner.run('/', ['-c', 'alias.x=!true', 'x'])).rejects.toThrow('is not a git command')
+    await expect(runner.run('/', [])).rejects.toThrow('is not a git command')
   })
 })
 
 describe('a repository that names programs', () => {
-  /** A program that leaves a mark, and does what a filter, hook or monitor would be expected to do. */
+  /** Returns a program that leaves a mark and otherwise acts like a filter, hook or monitor. */
   function trap(): { command: string; sprung: () => boolean } {
     const directory = temporaryDirectory()
     const mark = path.join(directory, 'sprung')
@@ -87,7 +87,7 @@ describe('a repository that names programs', () => {
     return { command, sprung: () => fs.existsSync(mark) }
   }
 
-  /** Differs from HEAD on disk, and git has to read it to know. */
+  /** Makes a file differ from HEAD, so that git has to read it. */
   function touched(repository: TestRepository, file: string): void {
     const place = path.join(repository.root, file)
     fs.utimesSync(place, 1, 1)
@@ -124,7 +124,7 @@ describe('a repository that names programs', () => {
     ['a diff driver', ONE_FILTER, (command: string) => [['diff.t.command', command]]],
     ['a text conversion', ONE_FILTER, (command: string) => [['diff.t.textconv', command]]],
     ['a pager', ONE_FILTER, (command: string) => [['core.pager', command]]],
-  ])('%s: none is run', async (_, attributes, settings) => {
+  ])('a repository with %s runs no program', async (_, attributes, settings) => {
     const repository = testRepository()
     const { command, sprung } = trap()
     repository.write('.gitattributes', attributes)
@@ -142,19 +142,22 @@ describe('a repository that names programs', () => {
     expect(text(await runner.run(repository.root, ['status', '--porcelain']))).toBe('')
   })
 
-  test.each(['filter.A=b.c=.clean', 'core.fsmonitor'])('%s is run by a git that was not told', (name) => {
-    const repository = testRepository()
-    const { command, sprung } = trap()
-    repository.write('.gitattributes', '*.txt filter=A=b.c=\n')
-    repository.write('file.txt', 'one\n')
-    repository.commit('one')
-    repository.git('config', name, command)
-    touched(repository, 'file.txt')
-    repository.git('status')
-    expect(sprung()).toBe(true)
-  })
+  test.each(['filter.A=b.c=.clean', 'core.fsmonitor'])(
+    'a repository with %s runs the program under a plain git',
+    (name) => {
+      const repository = testRepository()
+      const { command, sprung } = trap()
+      repository.write('.gitattributes', '*.txt filter=A=b.c=\n')
+      repository.write('file.txt', 'one\n')
+      repository.commit('one')
+      repository.git('config', name, command)
+      touched(repository, 'file.txt')
+      repository.git('status')
+      expect(sprung()).toBe(true)
+    },
+  )
 
-  test('a hook on the index is not run, and the index stays as it was', async () => {
+  test('a hook on the index is not run, and the index is unchanged', async () => {
     const repository = testRepository()
     const { command, sprung } = trap()
     repository.write('file.txt', 'one\n')
@@ -173,7 +176,7 @@ describe('a repository that names programs', () => {
     expect(sprung()).toBe(true)
   })
 
-  test('a filter whose name is no text keeps its files from being read', async () => {
+  test('files with a filter whose name is not text are not read', async () => {
     const repository = testRepository()
     repository.commit('one')
     fs.appendFileSync(
@@ -201,8 +204,8 @@ describe('a repository that names programs', () => {
   })
 })
 
-describe('the bounds of a look', () => {
-  test('what says too much is heard up to the bound', async () => {
+describe('the limits of a git call', () => {
+  test('output beyond the limit is dropped', async () => {
     const repository = testRepository()
     repository.write('file', 'x'.repeat(100_000))
     const blob = repository.git('hash-object', '-w', 'file')
@@ -214,10 +217,10 @@ describe('the bounds of a look', () => {
     expect(whole.stdout).toHaveLength(100_000)
   })
 
-  test('what does not end is stopped, and what it started with it', async () => {
+  test('a git that does not end is killed, together with its children', async () => {
     const clock = fakeClock()
     const begun = path.join(temporaryDirectory(), 'begun')
-    const slow = createGitRunner({
+    const slow = createGitProgram({
       ...{ env: GIT_ENV, clock },
       program: program(`printf begun; touch ${begun}; sleep 600`),
     })
@@ -230,9 +233,9 @@ describe('the bounds of a look', () => {
     expect(text(output)).toBe('begun')
   })
 
-  test('so many run at a time, others wait, and too many are refused', async () => {
+  test('a limited number of git calls run at a time, others wait, and too many are rejected', async () => {
     const directory = temporaryDirectory()
-    const held = createGitRunner({
+    const held = createGitProgram({
       ...{ env: GIT_ENV, clock: systemClock },
       program: program(
         `touch ${directory}/$$; while [ ! -e ${directory}/go ]; do sleep 0.02; done; echo done`,
@@ -248,25 +251,25 @@ describe('the bounds of a look', () => {
     fs.writeFileSync(path.join(directory, 'go'), '')
     const outputs = await Promise.all(calls)
     expect(outputs.every((output) => text(output) === 'done\n')).toBe(true)
-    // A place is free again.
+    // The slot is free again.
     expect(await held.run('/', ['log'])).toMatchObject({ exit_code: 0 })
   })
 })
 
 describe('the git program', () => {
-  test('that is missing is said to be', async () => {
-    const none = createGitRunner({ env: GIT_ENV, clock: systemClock, program: '/no/such/git' })
+  test('a missing git is reported', async () => {
+    const none = createGitProgram({ env: GIT_ENV, clock: systemClock, program: '/no/such/git' })
     await expect(none.run('/', ['log'])).rejects.toMatchObject({
       code: 'git_unavailable',
       detail: expect.stringContaining('/no/such/git') as string,
     })
   })
 
-  test('that is too old is refused, until it is a newer one', async () => {
+  test('an outdated git is rejected until it is updated', async () => {
     const file = program('echo fine')
     const script = fs.readFileSync(file, 'utf8')
     fs.writeFileSync(file, script.replace('2.39.5', '2.30.9'))
-    const old = createGitRunner({ env: GIT_ENV, clock: systemClock, program: file })
+    const old = createGitProgram({ env: GIT_ENV, clock: systemClock, program: file })
     await expect(old.run('/', ['log'])).rejects.toMatchObject({
       code: 'git_unavailable',
       detail: expect.stringContaining('2.30.9') as string,
@@ -284,5 +287,5 @@ describe('the git program', () => {
     ['git version 2.30.9', false],
     ['git version 1.99.0', false],
     ['', false],
-  ])('%j is new enough: %s', (version, enough) => expect(gitIsNewEnough(version)).toBe(enough))
+  ])('git %j is new enough: %s', (version, enough) => expect(gitIsNewEnough(version)).toBe(enough))
 })

@@ -1,8 +1,8 @@
-/** Tags. */
+/** Tests `git tags`. */
 import { describe, expect, test } from 'vitest'
 import { tags, type TagsInput } from '../../../src/modules/git/tags.ts'
-import { repositoryAt } from '../../support/git-world.ts'
-import { testRepository } from '../../support/test-repository.ts'
+import { repositoryAt } from '../../support/worlds/git-world.ts'
+import { testRepository } from '../../support/disk/test-repository.ts'
 
 const look = async (root: string, input: Partial<TagsInput> = {}) =>
   tags(await repositoryAt(root), { limit: 50, ...input })
@@ -10,7 +10,7 @@ const names = async (root: string, input: Partial<TagsInput> = {}) =>
   (await look(root, input)).tags.map(({ name }) => name)
 
 describe('tags', () => {
-  test('are told newest first, with the commit and what is said of it', async () => {
+  test('tags are listed newest first, with the commit and the message', async () => {
     const repository = testRepository()
     const first = repository.commit('the first\n\nbody')
     repository.git('tag', 'light')
@@ -29,11 +29,11 @@ describe('tags', () => {
     })
   })
 
-  test('are none in a repository without', async () => {
+  test('a repository without tags has an empty list', async () => {
     expect(await look(testRepository().root)).toEqual({ tags: [], truncated: false })
   })
 
-  test('are chosen by name, by directory or by glob', async () => {
+  test('tags are selected by name, by directory or by glob', async () => {
     const repository = testRepository()
     repository.commit('one')
     for (const name of ['v1.0', 'v1.1', 'v2.0', 'release/v1.2', 'a"b\'ü#😀']) repository.git('tag', name)
@@ -48,7 +48,7 @@ describe('tags', () => {
     expect(await names(repository.root)).toHaveLength(5)
   })
 
-  test('are as many as were asked for', async () => {
+  test('tags are limited to the requested number', async () => {
     const repository = testRepository()
     repository.commit('one')
     for (const name of ['a', 'b', 'c']) repository.git('tag', name)
@@ -57,7 +57,7 @@ describe('tags', () => {
     expect(await look(repository.root, { limit: 3 })).toMatchObject({ truncated: false })
   })
 
-  test('of a file or a tree have no time', async () => {
+  test('tags of a file or a tree have no time', async () => {
     const repository = testRepository()
     repository.write('file', 'content')
     repository.commit('one')

@@ -1,16 +1,16 @@
-/** Linked work trees of git share the memory of the main work tree. Repositories and work trees are real ones. */
+/** Tests that linked work trees share the memory of the main work tree. Repositories and work trees are real. */
 import fs from 'node:fs'
 import path from 'node:path'
 import { beforeEach, describe, expect, test } from 'vitest'
-import { PostInput, ReadInput } from '../../../src/contracts/blackboard.ts'
-import { AssembleInput } from '../../../src/contracts/context.ts'
-import { DecideInput } from '../../../src/contracts/decision.ts'
-import { projectOpener } from '../../../src/storage/open-projects.ts'
+import { PostInput, ReadInput } from '../../../src/contracts/memory/blackboard.ts'
+import { AssembleInput } from '../../../src/contracts/memory/context.ts'
+import { DecideInput } from '../../../src/contracts/memory/decision.ts'
+import { projectOpener } from '../../../src/storage/file/project/open-projects.ts'
 import { silentLog } from '../../../src/ports/log.ts'
-import { systemPlaces } from '../../../src/system/places.ts'
-import { memoryWorld, type MemoryWorld } from '../../support/memory-world.ts'
+import { systemPathInspector } from '../../../src/system/files/path-inspector.ts'
+import { memoryWorld, type MemoryWorld } from '../../support/worlds/memory-world.ts'
 import { temporaryDirectory } from '../../support/temporary-directory.ts'
-import { testRepository, type TestRepository } from '../../support/test-repository.ts'
+import { testRepository, type TestRepository } from '../../support/disk/test-repository.ts'
 
 let top: string
 let main: TestRepository
@@ -25,7 +25,7 @@ beforeEach(async () => {
   main.write('src/a.ts', 'a')
   main.commit('first')
   world = await memoryWorld({
-    places: systemPlaces({ root: at('home') }),
+    places: systemPathInspector({ root: at('home') }),
     openProject: projectOpener({ log: silentLog }),
   })
 })
@@ -37,7 +37,7 @@ const scopes = async (call: ReturnType<MemoryWorld['as']>) => {
   return entries.map(({ scope }) => scope)
 }
 const warned = async (call: ReturnType<MemoryWorld['as']>, scope: string) => {
-  const answer = await world.memory.assemble(call, AssembleInput.parse({ task: 'x', scope }))
+  const answer = await world.context.assemble(call, AssembleInput.parse({ task: 'x', scope }))
   return answer.active_warnings.length
 }
 const known = () => world.projects.list().flatMap(({ root }) => (root.startsWith(top) ? [root] : []))
@@ -53,7 +53,7 @@ describe.each([
     main.git('worktree', 'add', '--quiet', '-b', 'f1', at(name))
   })
 
-  test('sees what the main work tree knows, however it is named', async () => {
+  test('a linked work tree sees the memory of the main work tree, however it is named', async () => {
     await post(operator(at('main')), 'src/')
     for (const scope of [at('main'), at(name), at(`${name}/src`)])
       for (const about of ['src/a.ts', at(`${name}/src/a.ts`), at('main/src/a.ts')])
@@ -61,7 +61,7 @@ describe.each([
     expect(await warned(operator(at(name)), at(`${name}/lib/b.ts`))).toBe(0)
   })
 
-  test('stores paths as the main work tree has them, and begins no memory of its own', async () => {
+  test('a linked work tree stores paths of the main work tree, and creates no memory', async () => {
     for (const scope of [at(name), at(`${name}/src`), at('main')])
       for (const about of [at(`${name}/src/not-there-yet.ts`), at(name)]) await post(operator(scope), about)
     const stored = ['src/not-there-yet.ts', 'project']
@@ -79,7 +79,7 @@ describe.each([
     expect(known()).toEqual([at('main')])
   })
 
-  test('is the same memory where what the main work tree remembers is committed', async () => {
+  test('a linked work tree uses the main memory even if the memory is committed', async () => {
     await post(operator(at('main')), 'src/')
     main.commit('remember')
     main.git('-C', at(name), 'merge', '--quiet', 'main')
@@ -89,20 +89,20 @@ describe.each([
     expect(main.git('-C', at(name), 'status', '--porcelain')).toBe('')
   })
 
-  test('is open to an agent of the project', async () => {
+  test('a linked work tree is open to an agent of the project', async () => {
     const ada = world.as('ada', { scope: at('main') })
     await post(ada, at(`${name}/src/a.ts`))
     expect(await scopes(world.as('ada', { scope: at(name) }))).toEqual(['src/a.ts'])
   })
 
-  test('that was made a project before has the memory of the main work tree all the same', async () => {
+  test('a linked work tree that was registered as a project uses the main memory all the same', async () => {
     const { project_id } = await world.projects.add({ path: at(name) })
     await post(world.as('ada', { scope: project_id }), at(`${name}/src/a.ts`))
     expect(await scopes(operator(at('main')))).toEqual(['src/a.ts'])
   })
 })
 
-test('a path below the root that leads through a linked work tree is the place in the main one', async () => {
+test('a path through a linked work tree below the root is the place in the main one', async () => {
   await world.projects.add({ path: at('main') })
   main.git('worktree', 'add', '--quiet', '-b', 'f1', at('main/.claude/worktrees/f1'))
   for (const about of [
@@ -114,14 +114,14 @@ test('a path below the root that leads through a linked work tree is the place i
   expect(await scopes(operator(at('main')))).toEqual(['src/a.ts', 'project', '.claude/worktrees/f2/src/a.ts'])
 })
 
-test('the first call in a linked work tree begins the memory of the main one', async () => {
+test('the first call in a linked work tree creates the memory in the main one', async () => {
   main.git('worktree', 'add', '--quiet', '-b', 'f1', at('side'))
   await post(operator(at('side/src')), at('side/src/a.ts'))
   expect(memories()).toEqual(['main'])
   expect(known()).toEqual([at('main')])
 })
 
-test('a project that is a part of the repository is found in a linked work tree as well', async () => {
+test('a project in a part of the repository is found in a linked work tree as well', async () => {
   fs.mkdirSync(at('main/packages/p'), { recursive: true })
   await world.projects.add({ path: at('main/packages/p') })
   main.write('packages/p/x.ts', 'x')
@@ -131,8 +131,8 @@ test('a project that is a part of the repository is found in a linked work tree 
   expect(await scopes(operator(at('main/packages/p')))).toEqual(['x.ts'])
 })
 
-describe('has a memory of its own', () => {
-  test('a submodule, and a repository in a repository', async () => {
+describe('a directory with a separate memory', () => {
+  test('a submodule and a nested repository have a separate memory', async () => {
     fs.mkdirSync(at('other'))
     const other = testRepository(at('other'))
     other.write('a.ts', 'a')
@@ -147,7 +147,7 @@ describe('has a memory of its own', () => {
     }
   })
 
-  test('a work tree of a bare repository, which has no main one', async () => {
+  test('a work tree of a bare repository has a separate memory', async () => {
     main.git('clone', '--quiet', '--bare', at('main'), at('bare.git'))
     main.git('-C', at('bare.git'), 'worktree', 'add', '--quiet', '-b', 'f1', at('side'))
     await post(operator(at('side')), at('side/src/a.ts'))
@@ -155,7 +155,7 @@ describe('has a memory of its own', () => {
     expect(memories()).toEqual(['side'])
   })
 
-  test('a directory that claims to be a work tree of a repository that does not list it', async () => {
+  test('a directory that claims to be an unlisted work tree has a separate memory', async () => {
     await world.projects.add({ path: at('main') })
     main.git('worktree', 'add', '--quiet', '-b', 'f1', at('side'))
     fs.mkdirSync(at('claims'))

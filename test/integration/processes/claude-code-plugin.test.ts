@@ -1,13 +1,13 @@
-/** The plugin's static files, and the keeper that brings workers back. */
+/** The plugin's static files, and the keeper that restarts workers. */
 import { spawn, spawnSync } from 'node:child_process'
 import { once } from 'node:events'
 import fs from 'node:fs'
 import path from 'node:path'
 import { describe, expect, test } from 'vitest'
 import { TurnEvent } from '../../../adapters/claude-code/turn-events.ts'
-import { processAlive } from '../../../src/system/processes.ts'
+import { processAlive } from '../../../src/system/process/process-info.ts'
 import { eventually } from '../../support/eventually.ts'
-import { temporaryHome } from '../../support/processes.ts'
+import { temporaryHome } from '../../support/processes/processes.ts'
 
 const ROOT = path.resolve(import.meta.dirname, '../../..')
 const PLUGIN = path.join(ROOT, 'adapters/claude-code/plugin')
@@ -32,13 +32,13 @@ interface Hooks {
 }
 
 describe('the plugin', () => {
-  test('has the version of the package', () => {
+  test('the plugin has the version of the package', () => {
     const { version } = read<{ version: string }>(ROOT, 'package.json')
     expect(read<{ version: string }>(PLUGIN, '.claude-plugin/plugin.json').version).toBe(version)
   })
 
   const { hooks } = read<Hooks>(PLUGIN, 'hooks/hooks.json')
-  test.each(Object.entries(hooks))('tells of %s in words the worker knows', (event, entries) => {
+  test.each(Object.entries(hooks))('the hook %s uses names that the worker knows', (event, entries) => {
     for (const { hooks } of entries) {
       for (const { type, server, tool, input } of hooks.filter(({ command }) => command === undefined)) {
         expect({ type, server, tool }).toEqual({
@@ -55,17 +55,17 @@ describe('the plugin', () => {
     }
   })
 
-  test('never calls the worker at the start of a process, where the client has no server to call', () => {
+  test('the plugin does not call the worker at the start of a process, when the client has no server to call', () => {
     const calls = hooks['SessionStart']?.filter(({ hooks: of }) => of.some(({ type }) => type === 'mcp_tool'))
     expect(calls?.map(({ matcher }) => matcher)).toEqual(['clear|compact'])
   })
 
-  test('hears before and after every tool of its own: a drain has more names than one', () => {
+  test('the plugin has hooks before and after every own tool, because a drain has several names', () => {
     const matchers = ['PreToolUse', 'PostToolUse'].map((event) => hooks[event]?.map(({ matcher }) => matcher))
     expect(matchers).toEqual([['mcp__plugin_turnbell_hub__.*'], ['mcp__plugin_turnbell_hub__.*']])
   })
 
-  test('calls turnbell itself where something is to be remembered, and for the primer', () => {
+  test('the plugin calls turnbell itself for the memory and for the primer', () => {
     const calls = Object.entries(hooks).flatMap(([event, entries]) =>
       entries.flatMap(({ hooks: of }) =>
         of.flatMap(({ command = '' }) => (/hook\.sh/.test(command) ? [[event, command]] : [])),
@@ -76,7 +76,7 @@ describe('the plugin', () => {
     )
   })
 
-  test('leaves a waiter behind wherever the session may come to stand idle', () => {
+  test('the plugin starts a waiter wherever the session may become idle', () => {
     const waiters = Object.entries(hooks).flatMap(([event, entries]) =>
       entries.flatMap(({ matcher, hooks: of }) =>
         of.filter(({ asyncRewake }) => asyncRewake === true).map((hook) => ({ event, matcher, ...hook })),
@@ -95,7 +95,10 @@ describe('the plugin', () => {
   })
 })
 
-/** A hook whose script is gone, as after an uninstall, ends with 0: the shell itself would end with 2, which blocks. */
+/**
+ * A hook whose script is missing, as after an uninstall, exits with 0: the shell itself would exit with 2, which
+ * blocks.
+ */
 function guarded(name: string, words = ''): string {
   const file = `"\${CLAUDE_PLUGIN_ROOT}/${name}"`
   return `test ! -f ${file} || sh ${file}${words}`
@@ -106,7 +109,7 @@ interface Run {
   starts: { respawn: string; host: string; stdin: string }[]
 }
 
-/** Runs the keeper around a worker that ends with these codes, one after the other. */
+/** Runs the keeper with a worker that exits with these codes, one after the other. */
 async function keep(codes: number[], input = '', prepare?: (directory: string) => NodeJS.ProcessEnv) {
   const directory = temporaryHome()
   const env = prepare?.(directory)
@@ -141,7 +144,7 @@ function script(directory: string, name: string, text: string): string {
   return file
 }
 
-/** How long the keeper slept each time; the clock, where given, says a second for each look at it. */
+/** Durations of the keeper's sleeps; the clock, if given, contains a second for each read. */
 async function sleepsOf(codes: number[], clock?: readonly number[]): Promise<string[]> {
   let log = ''
   await keep(codes, '', (directory) => {
@@ -161,30 +164,30 @@ async function sleepsOf(codes: number[], clock?: readonly number[]): Promise<str
 }
 
 describe('the keeper', () => {
-  test('ends with a worker that was told to end', async () => {
+  test('the keeper ends with a worker that was asked to end', async () => {
     const { code, starts, pid } = await keep([0], 'hello')
     expect(code).toBe(0)
     expect(starts).toEqual([{ respawn: '0', host: String(pid), stdin: 'hello' }])
   })
 
-  test('brings back one that keeps failing ever more slowly', async () => {
+  test('the keeper restarts a failing worker with increasing delays', async () => {
     const slept = await sleepsOf([...Array<number>(9).fill(1), 0])
     expect(slept).toEqual(['0.2', '0.2', '0.2', '1', '1', '5', '5', '30', '30'])
   })
 
-  test('begins anew with one that had worked for a while', async () => {
-    // Each worker begins and ends one after the other: the fifth one worked for ten seconds.
+  test('the keeper resets its delay after a worker that ran for a while', async () => {
+    // Workers start and end one after the other: the fifth one ran for ten seconds.
     const clock = [0, 1, 2, 3, 4, 5, 6, 7, 8, 18, 19, 20, 21]
     expect(await sleepsOf([1, 1, 1, 1, 1, 1, 0], clock)).toEqual(['0.2', '0.2', '0.2', '1', '0.2', '0.2'])
   })
 
-  test('ends when its client is gone, also with a worker that cannot even start', async () => {
+  test('the keeper ends when its client has ended, also with a worker that cannot start', async () => {
     const directory = temporaryHome()
     fs.copyFileSync(path.join(PLUGIN, 'keeper.sh'), path.join(directory, 'keeper.sh'))
     const starts = path.join(directory, 'starts')
     const gone = 'while kill -0 $TURNBELL_HOST_PID 2>/dev/null; do :; done'
     const node = script(directory, 'node', `echo >>${starts}; ${gone}; exit 127`)
-    // The shell that starts it is its client, and leaves as soon as a worker runs.
+    // The shell that starts it is its client, and exits as soon as a worker runs.
     const leaving = `sh "$0" & echo $!; until [ -e ${starts} ]; do sleep 0.05; done`
     const client = spawn('/bin/sh', ['-c', leaving, path.join(directory, 'keeper.sh')], {
       stdio: ['ignore', 'pipe', 'inherit'],
@@ -196,14 +199,14 @@ describe('the keeper', () => {
     expect(fs.readFileSync(starts, 'utf8')).toBe('\n')
   })
 
-  test('finds node by PATH where the one it was connected with is gone', async () => {
+  test('the keeper finds node on PATH if the connected one is missing', async () => {
     const { code, starts } = await keep([0], 'hello', (directory) => ({
       TURNBELL_NODE: path.join(directory, 'Cellar', 'node'),
     }))
     expect({ code, said: starts.map(({ stdin }) => stdin) }).toEqual({ code: 0, said: ['hello'] })
   })
 
-  test('reports once that it finds no node, and ends once turnbell is uninstalled', () => {
+  test('the keeper reports once that node is missing, and ends after turnbell is uninstalled', () => {
     const directory = temporaryHome()
     fs.copyFileSync(path.join(PLUGIN, 'keeper.sh'), path.join(directory, 'keeper.sh'))
     script(directory, 'sleep', ':')
@@ -219,13 +222,13 @@ describe('the keeper', () => {
     })
     expect(status).toBe(0)
     expect(stderr.split('\n')).toEqual([
-      'turnbell finds no node: neither /gone/node nor by PATH',
+      'turnbell: node not found, neither as /gone/node nor in PATH',
       `turnbell is no longer installed in ${directory}`,
       '',
     ])
   })
 
-  test('brings back a worker that failed or was killed, on the same pipes, and says so', async () => {
+  test('the keeper restarts a failed or killed worker on the same pipes and logs it', async () => {
     const { code, starts } = await keep([1, -9, 0], 'hello')
     expect(code).toBe(0)
     expect(starts.map(({ respawn }) => respawn)).toEqual(['0', '1', '1'])
@@ -234,7 +237,7 @@ describe('the keeper', () => {
 })
 
 describe('a hook that calls turnbell', () => {
-  /** Runs it where a build would have put it, beside a turnbell that notes how it was called. */
+  /** Runs it where a build would have put it, next to a turnbell that records its calls. */
   function hook(env: NodeJS.ProcessEnv, code = 0) {
     const dist = path.join(temporaryHome(), "ada's dist")
     const folder = path.join(dist, 'adapters', 'claude-code')
@@ -243,7 +246,8 @@ describe('a hook that calls turnbell', () => {
     const text = `process.stdout.write(JSON.stringify([process.argv.slice(2), require('node:fs').readFileSync(0, 'utf8')])); process.exitCode = ${code}`
     if (code >= 0) fs.writeFileSync(path.join(dist, 'turnbell.cjs'), text)
     return spawnSync('/bin/sh', [path.join(folder, 'hook.sh'), 'SubagentStop'], {
-      ...{ input: '{"a":1}', encoding: 'utf8' },
+      input: '{"a":1}',
+      encoding: 'utf8',
       env: { PATH: process.env['PATH'], TURNBELL_NODE: process.execPath, ...env },
     })
   }
@@ -267,7 +271,7 @@ describe('a hook that calls turnbell', () => {
       { TURNBELL_HOME: '/a', TURNBELL_CONNECTED_PERSONA: 'bob', TURNBELL_CONNECTED_HOME: '/c' },
       ['--persona', 'bob', '--home', '/c'],
     ],
-  ])('tells for %s, with what the client said', (_, env, more) => {
+  ])("the hook reports %s with the client's input", (_, env, more) => {
     const { status, stdout } = hook(env)
     expect({ status, said: JSON.parse(stdout) as unknown }).toEqual({
       status: 0,
@@ -275,7 +279,7 @@ describe('a hook that calls turnbell', () => {
     })
   })
 
-  test('ends well also where turnbell fails, or is not there', () => {
+  test('the hook exits with 0 also if turnbell fails or is missing', () => {
     expect(hook({}, 3)).toMatchObject({ status: 0 })
     expect(hook({}, -1)).toMatchObject({ status: 0, stdout: '', stderr: '' })
   })

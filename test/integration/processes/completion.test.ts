@@ -1,4 +1,4 @@
-/** The scripts in real shells: bash always, zsh and fish where they are installed. */
+/** Completion scripts in real shells: bash always, zsh and fish if they are installed. */
 import { spawnSync } from 'node:child_process'
 import fs from 'node:fs'
 import path from 'node:path'
@@ -6,7 +6,7 @@ import { describe, expect, test } from 'vitest'
 import { createProgram } from '../../../src/cli/program.ts'
 import { completionPlaces } from '../../../src/cli/commands/completion.ts'
 import { completionScript, SHELLS, type Shell } from '../../../src/cli/completion-scripts.ts'
-import { testCli } from '../../support/test-cli.ts'
+import { testCli } from '../../support/processes/test-cli.ts'
 import { temporaryDirectory } from '../../support/temporary-directory.ts'
 
 const isInstalled = (shell: Shell) => spawnSync(shell, ['-c', 'true']).status === 0
@@ -25,7 +25,7 @@ function shellRun(shell: Shell, after: (file: string) => string, args: readonly 
   return stdout.split('\n').filter((line) => line !== '')
 }
 
-/** What a shell offers for a line whose last word is still being written. */
+/** Completions of a line whose last word is incomplete. */
 const COMPLETE: Record<Shell, (line: string[]) => string[]> = {
   bash: (line) =>
     shellRun('bash', (file) => {
@@ -33,7 +33,7 @@ const COMPLETE: Record<Shell, (line: string[]) => string[]> = {
       return `source ${file}; COMP_WORDS=(${words}); COMP_CWORD=${line.length}; _turnbell
         printf '%s\\n' "\${COMPREPLY[@]}"; complete -p turnbell >/dev/null`
     }),
-  // Its completion needs a terminal: what it would be given is printed instead, and what does not fit left out here.
+  // Its completion needs a terminal, so its input is printed and filtered here.
   zsh: (line) =>
     shellRun('zsh', (file) => {
       const words = ['turnbell', ...line].map((word) => `'${word}'`).join(' ')
@@ -64,13 +64,13 @@ describe.each(SHELLS.filter(isInstalled))('%s completes', (shell) => {
     expect(complete(...line)).toEqual(words)
   })
 
-  test('the value of an option that may be any with names of files', () => {
-    // bash falls back to them by itself, where nothing is offered.
+  test('the value of an option for files is completed with file names', () => {
+    // bash completes file names by itself if nothing is offered.
     expect(complete('send', '--payload', 'a-')).toEqual(shell === 'bash' ? [] : ['a-file'])
   })
 })
 
-test('bash completes a value behind =, which it cuts off', () => {
+test('bash completes a value after =', () => {
   expect(COMPLETE.bash(['token', 'create', '--kind', '=', 'o'])).toEqual(['observer'])
   expect(COMPLETE.bash(['token', 'create', '--kind', '=']).sort()).toEqual(['agent', 'daemon', 'observer'])
 })
@@ -94,7 +94,7 @@ describe('turnbell completion', () => {
     expect(turnbell.stdout()).toBe('')
   })
 
-  test('knows every command, and says nothing that a shell would take apart', () => {
+  test('the script contains every command, and no characters that a shell would interpret', () => {
     const places = completionPlaces(createProgram(testCli({ home: temporaryDirectory() }).cli))
     expect(places.map((place) => place.path)).toEqual(
       expect.arrayContaining(['', 'up', 'persona add', 'token create']),

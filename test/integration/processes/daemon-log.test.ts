@@ -1,12 +1,17 @@
-/** A daemon whose log stands on a full disk. */
+/** A daemon whose log is on a full disk. */
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
 import fs from 'node:fs'
 import { describe, expect, onTestFinished, test } from 'vitest'
-import { EXIT } from '../../../src/contracts/exit-codes.ts'
-import { lockDirectory } from '../../../src/system/directory-lock.ts'
-import { ensurePrivateDirectory, personaPaths, prepareHome, resolveHome } from '../../../src/system/home.ts'
-import { bundle } from '../../support/bundle.ts'
+import { EXIT } from '../../../src/contracts/errors/exit-codes.ts'
+import { takeOwnerLock } from '../../../src/system/files/owner-lock.ts'
+import {
+  ensurePrivateDirectory,
+  personaPaths,
+  prepareHome,
+  resolveHome,
+} from '../../../src/system/config/home.ts'
+import { bundle } from '../../support/command/bundle.ts'
 import { temporaryDirectory } from '../../support/temporary-directory.ts'
 
 const START = 'const { main } = await import(process.argv[1]); await main(process.argv.slice(2))'
@@ -35,7 +40,7 @@ async function startDaemon(root: string) {
 }
 
 describe.skipIf(!fs.existsSync('/dev/full'))('a daemon that cannot write its log', () => {
-  test('says on stderr that it cannot, runs, and ends when it is asked to', async () => {
+  test('the daemon reports on stderr that it cannot log, runs, and ends when asked', async () => {
     const { home, paths } = fullHome()
     const { child, said, closed } = await startDaemon(home.root)
     await Promise.race([once(child.stdout, 'data'), closed])
@@ -46,9 +51,9 @@ describe.skipIf(!fs.existsSync('/dev/full'))('a daemon that cannot write its log
     expect(fs.existsSync(paths.daemon_pid)).toBe(false)
   })
 
-  test('says why it does not start', async () => {
+  test('the daemon reports why it does not start', async () => {
     const { home, paths } = fullHome()
-    const lock = await lockDirectory({ lock: paths.daemon_lock, what: 'the daemon of ada', onLost() {} })
+    const lock = await takeOwnerLock({ lock: paths.daemon_lock, what: 'the daemon of ada', onLost() {} })
     onTestFinished(() => lock.release())
     const { said, closed } = await startDaemon(home.root)
     expect(await closed).toEqual([EXIT.already_running, null])

@@ -1,17 +1,17 @@
-/** Routines on a hub with real programs and real requests, as its callers see them. */
+/** Routines on a hub with real programs and real requests, as callers see them. */
 import fs from 'node:fs'
 import { createServer, type Server } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import path from 'node:path'
 import { afterEach, beforeEach, describe, expect, test } from 'vitest'
-import { createPrograms } from '../../../src/system/programs.ts'
-import { createWeb } from '../../../src/system/web.ts'
+import { createStepRunner } from '../../../src/system/process/step-runner.ts'
+import { createWeb } from '../../../src/system/ipc/web.ts'
 import { systemClock as clock } from '../../../src/system/clock.ts'
 import { systemPatterns as patterns } from '../../../src/system/patterns.ts'
-import { testRepository } from '../../support/test-repository.ts'
-import { startSmallHub, type SmallHub } from '../../support/small-hub.ts'
-import { settingsWith } from '../../support/routine-kernel.ts'
-import { temporaryHome } from '../../support/processes.ts'
+import { testRepository } from '../../support/disk/test-repository.ts'
+import { startSmallHub, type SmallHub } from '../../support/worlds/small-hub.ts'
+import { settingsWith } from '../../support/worlds/routine-kernel.ts'
+import { temporaryHome } from '../../support/processes/processes.ts'
 
 let hub: SmallHub
 let root: string
@@ -34,13 +34,13 @@ beforeEach(async () => {
   hub = await startSmallHub({
     grants: { facets: ['core', 'design'], pro: false, intents: {} },
     outside: {
-      programs: createPrograms({ env, clock }),
+      programs: createStepRunner({ env, clock }),
       web: createWeb({ clock }),
       patterns,
       variable: (name) => env[name as keyof typeof env],
     },
     settings: settingsWith({
-      leash: {
+      sandbox: {
         exec: [`${process.execPath} -e`],
         network: [`127.0.0.1:${(server.address() as AddressInfo).port}`],
         env: ['API_TOKEN'],
@@ -65,7 +65,7 @@ const post = async (route: string, body: object, as = 'ada', headers = {}) =>
 const script = (text: string) => ({ step: 'exec', with: { argv: [process.execPath, '-e', text] } })
 
 describe('a routine on a hub', () => {
-  test('runs programs in the project of its caller, without our secrets', async () => {
+  test('a routine runs programs in the project of its caller, without secrets', async () => {
     const text = 'console.log(JSON.stringify({ cwd: process.cwd(), env: process.env }))'
     const report = await post('routine/eval', {
       steps: [
@@ -77,7 +77,7 @@ describe('a routine on a hub', () => {
     expect(JSON.stringify(report)).not.toContain('4711')
   })
 
-  test('of somebody without a project runs none, unless the call names one', async () => {
+  test('a routine of a caller without a project runs no programs, unless the call names one', async () => {
     const bob = await post('routine/step', script(''), 'bob')
     expect(bob).toMatchObject({ steps: [{ problem: { code: 'project_unknown' } }] })
     expect(await post('routine/step', script(''), 'bob', { 'x-scope': root })).toMatchObject({ ok: true })
@@ -85,7 +85,7 @@ describe('a routine on a hub', () => {
     expect(elsewhere).toMatchObject({ steps: [{ problem: { code: 'project_unknown' } }] })
   })
 
-  test('asks with a secret that its report does not know', async () => {
+  test('a secret of a request is not in the report', async () => {
     const { port } = server.address() as AddressInfo
     const url = (where: string) => `http://127.0.0.1:${port}${where}`
     const report = await post('routine/eval', {
@@ -105,7 +105,7 @@ describe('a routine on a hub', () => {
     expect(JSON.stringify([report, hub.lines, hub.logged])).not.toContain('4711')
   })
 
-  test('is told of in the stream as the calls that it makes', async () => {
+  test('a routine appears in the event stream as the calls that it makes', async () => {
     const steps = [{ step: 'call', with: { facade: 'personas', action: 'list' } }]
     await post('routine/eval', { steps })
     const [inner, outer] = hub.lines.slice(-2)
@@ -115,7 +115,7 @@ describe('a routine on a hub', () => {
 })
 
 describe('workflow on a hub', () => {
-  test('waits with shipping while something urgent waits for the caller, and ships then', async () => {
+  test('workflow ship waits while an urgent signal is pending, and continues afterwards', async () => {
     expect((await post('signals/send', { to: 'ada', intent: 'stop', priority: 8 }, 'bob'))['durable']).toBe(
       true,
     )
@@ -129,7 +129,7 @@ describe('workflow on a hub', () => {
     expect(fs.existsSync(path.join(root, 'shipped'))).toBe(true)
   })
 
-  test('is not ready while the repository is in conflict, and knows what happened in it', async () => {
+  test('workflow is not ready while the repository has conflicts, and lists recent changes', async () => {
     const repository = testRepository(root)
     const commit = (content: string, message: string) => {
       repository.write('a.txt', content)
@@ -166,7 +166,7 @@ describe('workflow on a hub', () => {
     })
   })
 
-  test('finds records of every kind, and counts those that are open', async () => {
+  test('workflow finds records of every kind, and counts the open ones', async () => {
     await post('store/put', { kind: 'issue', record: { title: 'Login fails' } })
     await post('store/put', { kind: 'friction', record: { text: 'The LOGIN test needs a person.' } })
     await post('store/put', { kind: 'learning', record: { text: 'Nothing about it.' } })
@@ -179,7 +179,7 @@ describe('workflow on a hub', () => {
     expect(status?.records).toMatchObject({ total: 2 })
   })
 
-  test('looks at a caller’s signals without taking them', async () => {
+  test('workflow reads a caller’s signals without draining them', async () => {
     await post('signals/send', { to: 'ada', intent: 'note.login', payload: 'about the login' }, 'bob')
     const found = await hub.request('GET', '/api/workflow/investigate?query=LOGIN', {
       token: hub.token('ada'),
@@ -195,7 +195,7 @@ describe('workflow on a hub', () => {
   })
 })
 
-test('a program is timed on the same leash, by whoever has a project', async () => {
+test('bench runs a program under the same sandbox policy, for any caller with a project', async () => {
   const bench = async (identity: string, params: object) =>
     (await hub.request('POST', '/api/dojo/bench', { body: params, token: hub.token(identity) })).body
   const argv = [process.execPath, '-e', 'console.error("x"); process.exit(3)']

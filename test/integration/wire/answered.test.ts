@@ -1,20 +1,23 @@
 /**
- * Whether a drain's answer left completely decides what becomes of its lease. So clients here hang up
- * in the middle, on real sockets.
+ * Tests whether a drain's response was sent completely, which determines the state of its lease. Clients close real
+ * sockets during the response.
  */
 import { connect, type Socket } from 'node:net'
 import { afterEach, beforeEach, describe, expect, test } from 'vitest'
 import * as z from 'zod'
 import { defineAction, defineFacade } from '../../../src/kernel/define.ts'
 import { DrainInput, DrainResult, SendInput } from '../../../src/contracts/signal.ts'
+import { RECEIVED, type SentAnswer } from '../../../src/ports/sent-answer.ts'
 import { eventually } from '../../support/eventually.ts'
-import { startSmallHub, type SmallHub } from '../../support/small-hub.ts'
+import { startSmallHub, type SmallHub } from '../../support/worlds/small-hub.ts'
 
 let hub: SmallHub
 let fates: Promise<'written' | 'broken'>[]
 let gate: { entered: Promise<void>; open: () => void }
 
-/** An action that answers with as many bytes as it is asked for, once the gate is open. */
+const watch = (answer: SentAnswer) => void fates.push(answer.written())
+
+/** Returns an action whose response has the requested number of bytes, sent when the gate opens. */
 const probe = () => {
   let enter: () => void
   let open: () => void
@@ -34,8 +37,8 @@ const probe = () => {
         output: z.object({ text: z.string() }),
         errors: [],
         allow: ['agent'],
-        handle: async ({ bytes, gated }, { answered }) => {
-          fates.push(answered)
+        handle: async ({ bytes, gated }, { answer }) => {
+          watch(answer)
           enter()
           if (gated) await opened
           return { text: 'x'.repeat(bytes) }
@@ -48,9 +51,9 @@ const probe = () => {
         output: DrainResult,
         errors: [],
         allow: ['agent'],
-        handle: async (input, { signals, caller, answered }) => {
-          fates.push(answered)
-          const drained = await signals.drain(caller, input, answered)
+        handle: async (input, { modules: { signals }, caller, answer }) => {
+          watch(answer)
+          const drained = await signals.drain(caller, input, answer)
           enter()
           await opened
           return drained
@@ -110,7 +113,7 @@ const DOORS: Door[] = [
   [
     '/mcp of 2026-07-28 through the SDK’s entry',
     '/mcp',
-    // A name in another spelling is not beyond doubt, so the entry judges it; it finds the same tool.
+    // An encoded name is not handled by the fast path; the SDK finds the same tool.
     { ...MODERN, 'Mcp-Name': '=?base64?cHJvYmU=?=' },
     (params) => ({
       jsonrpc: '2.0',
@@ -142,7 +145,7 @@ function send(path: string, headers: Record<string, string>, body: unknown): Pro
 }
 
 describe.each(DOORS)('over %s', (_, path, headers, body) => {
-  test('an answer that was read is written', async () => {
+  test('an answer that was read counts as written', async () => {
     const socket = await send(path, headers, body({}))
     const text = await new Promise<string>((resolve) =>
       socket.once('data', (chunk) => resolve(chunk.toString())),
@@ -153,7 +156,7 @@ describe.each(DOORS)('over %s', (_, path, headers, body) => {
     socket.destroy()
   })
 
-  test('a caller that hangs up while the action runs breaks it', async () => {
+  test('a caller that disconnects while the action runs breaks the answer', async () => {
     const socket = await send(path, headers, body({ gated: true }))
     await gate.entered
     socket.destroy()
@@ -161,8 +164,8 @@ describe.each(DOORS)('over %s', (_, path, headers, body) => {
     gate.open()
   })
 
-  test('a caller that hangs up before it has read everything breaks it', async () => {
-    // More than the socket buffers of both sides hold, so the answer cannot be complete when it hangs up.
+  test('a caller that disconnects before it has read everything breaks the answer', async () => {
+    // Larger than the socket buffers of both sides, so the response cannot be complete when the client closes.
     const socket = await send(path, headers, body({ bytes: 16 * 1024 * 1024 }))
     await new Promise((resolve) => socket.once('data', resolve))
     socket.destroy()
@@ -170,7 +173,7 @@ describe.each(DOORS)('over %s', (_, path, headers, body) => {
   })
 })
 
-describe('of two requests that come together', () => {
+describe('two pipelined requests', () => {
   const together = async (to: SmallHub) => {
     const body = (gated: boolean) => JSON.stringify({ gated })
     const one = (text: string) =>
@@ -184,14 +187,14 @@ describe('of two requests that come together', () => {
     return socket
   }
 
-  test('the second waits for the first, and both are written', async () => {
+  test('the second of two pipelined requests waits for the first, and both are answered', async () => {
     const socket = await together(hub)
     gate.open()
     expect(await Promise.all(fates)).toEqual(['written', 'written'])
     socket.destroy()
   })
 
-  test('both are broken by a caller that hangs up, and neither holds a stop up', async () => {
+  test('two pipelined requests are broken by a disconnect, and neither delays a stop', async () => {
     const own = await startSmallHub({ facades: [probe()] })
     const socket = await together(own)
     socket.destroy()
@@ -200,7 +203,7 @@ describe('of two requests that come together', () => {
   })
 })
 
-test('a drain whose answer broke gives its signals back, counted as a delivery', async () => {
+test('a drain with a broken answer releases its signals and counts as a delivery', async () => {
   await hub.personas.add({ identity: 'ada', surface: 'mcp' })
   const ada = { tenant_id: 'local', kind: 'agent', identity: 'ada' } as const
   const operator = { tenant_id: 'local', kind: 'operator', identity: 'operator' } as const
@@ -215,7 +218,7 @@ test('a drain whose answer broke gives its signals back, counted as a delivery',
   await eventually('both wait again', () => hub.store.pendingCount('ada') === 2)
   gate.open()
 
-  const again = await hub.signals.drain(ada, DrainInput.parse({}), Promise.resolve('written'))
+  const again = await hub.signals.drain(ada, DrainInput.parse({}), RECEIVED)
   expect(again.signals.map(({ intent, deliveries }) => [intent, deliveries])).toEqual([
     ['one', 2],
     ['two', 2],

@@ -1,9 +1,9 @@
-/** Bounds that a client sets in `_meta` hold behind the bridge as they do at the hub's own door. */
+/** Tests that limits in `_meta` apply through the bridge as they do at the hub. */
 import { describe, expect, test } from 'vitest'
-import { LISTS_KEPT_MAX } from '../../../src/transports/bridge/tool-list.ts'
-import { bridgedClient, patientClock } from '../../support/bridge-client.ts'
+import { LISTS_KEPT_MAX } from '../../../src/bridge/tool-list.ts'
+import { bridgedClient, patientClock } from '../../support/worlds/bridge-client.ts'
 import { closedAfterwards } from '../../support/closed-afterwards.ts'
-import { startSmallHub } from '../../support/small-hub.ts'
+import { startSmallHub } from '../../support/worlds/small-hub.ts'
 
 const open = closedAfterwards()
 
@@ -41,30 +41,30 @@ describe.each(['past', 'present'] as const)('a client of the %s', (era) => {
     [{ scope: 5 }, 'request_invalid'],
     [{ scope: '' }, 'request_invalid'],
     [{ run_id: ['r1'] }, 'request_invalid'],
-  ])('calls within %j', async (meta, code) => {
+  ])('a client calls within the limits %j', async (meta, code) => {
     const client = await connect(era)
     const { structuredContent } = await client.call('signals', SEND, { meta })
     expect(structuredContent).toMatchObject({ code })
     expect((await client.call('signals', SEND)).isError).toBeUndefined()
-    // From the second call on, one goes past the SDK.
+    // From the second call on, the fast path is used.
     expect((await client.call('signals', SEND, { meta })).structuredContent).toMatchObject({ code })
   })
 
-  test('is not shown the former list for bounds that are misspelt', async () => {
+  test('a client with misspelt limits is not shown the cached tool list', async () => {
     const client = await connect(era)
     await client.tools()
     const misspelt = client.tools({ facade: ['personas'] })
     await expect(misspelt).rejects.toMatchObject({ data: { code: 'request_invalid' } })
   })
 
-  test('reads resources within its bounds', async () => {
+  test('a client reads resources within its limits', async () => {
     const client = await connect(era)
     const read = (facades: string[]) => client.request('resources/read', { uri, _meta: { facades } })
     await expect(read(['personas'])).rejects.toMatchObject({ data: { code: 'facade_forbidden' } })
     expect(await read(['signals'])).toHaveProperty('contents')
   })
 
-  test('is told without the hub what it was told with the same bounds, and nothing else', async () => {
+  test('a client without a hub is shown the cached list for the same limits, and no other', async () => {
     const client = await connect(era)
     const narrow = { facades: ['personas'] }
     const all = await client.tools()
@@ -78,7 +78,7 @@ describe.each(['past', 'present'] as const)('a client of the %s', (era) => {
   })
 })
 
-test('lists with other bounds are kept up to a number, the newest of them', async () => {
+test('cached lists for other limits are stored up to a number, newest first', async () => {
   const client = await connect('present')
   for (let n = 0; n <= LISTS_KEPT_MAX; n += 1) await client.tools({ facades: ['personas', `f${n}`] })
   await client.away()

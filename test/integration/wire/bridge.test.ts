@@ -1,4 +1,4 @@
-/** The bridge between an official client and a real hub's doors. */
+/** Tests the bridge between an official client and the transports of a real hub. */
 import { describe, expect, test } from 'vitest'
 import {
   payloads,
@@ -7,14 +7,14 @@ import {
   type BridgedOptions,
   hurriedClock,
   patientClock,
-} from '../../support/bridge-client.ts'
+} from '../../support/worlds/bridge-client.ts'
 import { silentLog } from '../../../src/ports/log.ts'
 import { systemClock } from '../../../src/system/clock.ts'
-import { createStandIn } from '../../../src/transports/bridge/stand-in.ts'
-import { relayTo, type Fate } from '../../support/breaking-relay.ts'
+import { createHubFallback } from '../../../src/bridge/hub/fallback.ts'
+import { relayTo, type Fate } from '../../support/fakes/breaking-relay.ts'
 import { eventually } from '../../support/eventually.ts'
 import { closedAfterwards } from '../../support/closed-afterwards.ts'
-import { send, startSmallHub, type SmallHub } from '../../support/small-hub.ts'
+import { send, startSmallHub, type SmallHub } from '../../support/worlds/small-hub.ts'
 
 const open = closedAfterwards()
 
@@ -39,10 +39,10 @@ async function connect(
   return client
 }
 
-/** By then a bridge looks again where its hub is, even if the hub answered it last. */
+/** After this time a bridge looks up its hub again, even if the hub has answered before. */
 const PLACE_FORGOTTEN_MS = 1000
 
-/** As a client whose worker waits for a better sign than the written answer. */
+/** Like a client whose worker waits for a stronger confirmation than the written response. */
 const unconfirmed = { drainWritten: () => {} }
 
 const statusOf = async (hub: SmallHub, signal_id: string) => (await hub.store.read(signal_id))?.status
@@ -50,7 +50,7 @@ const confirmed = async (hub: SmallHub, signal_id: string) =>
   (await hub.store.read(signal_id))?.stages.confirmed_at ?? null
 
 describe.each(['past', 'present'] as const)('a client of the %s', (era) => {
-  test('sees the tools of the hub and drains its queue', async () => {
+  test('a client sees the tools of the hub and drains its queue', async () => {
     const hub = await startHub()
     await send(hub, 'one')
     const client = await connect(hub, { era })
@@ -58,14 +58,14 @@ describe.each(['past', 'present'] as const)('a client of the %s', (era) => {
     expect(payloads(await client.call('signals_pending'))).toEqual(['one'])
   })
 
-  test('is told of the resources in the form of its time', async () => {
+  test('a client is notified of resources in the format of its protocol version', async () => {
     const client = await connect(await startHub(), { era })
     const listed = (await client.request('resources/list')) as Record<string, unknown>
     expect(listed['resources']).toHaveLength(1)
     for (const field of ['ttlMs', 'cacheScope']) expect(field in listed, field).toBe(era === 'present')
   })
 
-  test('is told a refusal as the problem it is', async () => {
+  test("a client receives a rejection as the hub's problem", async () => {
     const client = await connect(await startHub(), { era })
     const answer = await client.call('signals', { action: 'send', params: { to: 'nobody', intent: 'x' } })
     expect(answer.isError).toBe(true)
@@ -73,10 +73,10 @@ describe.each(['past', 'present'] as const)('a client of the %s', (era) => {
   })
 })
 
-describe.each(['past', 'present'] as const)('a client of the %s that subscribed to its queue', (era) => {
+describe.each(['past', 'present'] as const)('a client of the %s with a subscription to its queue', (era) => {
   const uri = 'turnbell://signals/ada/pending'
 
-  test('is told of a push, and of no other queue', async () => {
+  test('a subscribed client is notified of a push to its own queue only', async () => {
     const hub = await startHub()
     const client = await connect(hub, { era })
     expect(await client.resources()).toEqual([uri])
@@ -88,7 +88,7 @@ describe.each(['past', 'present'] as const)('a client of the %s that subscribed 
     expect(new Set(client.updates)).toEqual(new Set([uri]))
   })
 
-  test('is told once more after a hub was away: something may have been missed', async () => {
+  test('a subscribed client is notified once more after the hub was down, because pushes may have been missed', async () => {
     const first = await startSmallHub()
     await first.personas.add({ identity: 'ada', surface: 'mcp' })
     const at = { url: first.url, operator: first.operator }
@@ -110,7 +110,7 @@ describe.each(['past', 'present'] as const)('a client of the %s that subscribed 
   })
 })
 
-test('a client that was shown no tools is told when there are some', async () => {
+test('a client that was shown no tools is notified when there are some', async () => {
   const at = { url: 'http://127.0.0.1:9', operator: 'none' }
   const client = await bridgedClient({
     era: 'past',
@@ -146,7 +146,7 @@ test('a drain is confirmed once its answer is in the pipe of the client', async 
   expect(hub.store.leases()).toEqual([])
 })
 
-test('a drain that the client gave up goes back', async () => {
+test('a drain cancelled by the client is released', async () => {
   const hub = await startHub()
   const signal_id = await send(hub, 'one')
   const client = await connect(hub)
@@ -163,7 +163,7 @@ test('a drain that the client gave up goes back', async () => {
   expect(payloads(await client.call('signals_pending'))).toEqual(['one'])
 })
 
-/** A client that has given up a drain, whose answer the hub has sent off and which comes with `pass`. */
+/** Returns a client that has cancelled a drain whose response the hub has sent; `pass` delivers the response. */
 async function withGivenUpDrain() {
   const hub = await startHub()
   const signal_id = await send(hub, 'one')
@@ -184,21 +184,42 @@ async function withGivenUpDrain() {
   return { hub, signal_id, client, pass }
 }
 
-test('a drain that the client gave up before the answer came goes back too', async () => {
+test('a drain cancelled before the answer arrived is released too', async () => {
   const { hub, signal_id, client, pass } = await withGivenUpDrain()
   pass()
   await eventually('it waits again', async () => (await statusOf(hub, signal_id)) === 'pending')
   expect(payloads(await client.call('signals_pending'))).toEqual(['one'])
 })
 
-test('a drain that was given up before the answer came is in the next one, which already waits', async () => {
+test('a drain cancelled before it is sent is not sent', async () => {
+  const hub = await startHub()
+  await send(hub, 'one')
+  let arrived!: () => void
+  const asked = new Promise<void>((resolve) => (arrived = resolve))
+  let pass!: () => void
+  const gate = new Promise<void>((resolve) => (pass = resolve))
+  const isForToken = (body: string) => body.includes('"kind":"agent"')
+  const client = await connect(await holdingProxy(hub, isForToken, arrived, gate))
+  const abort = new AbortController()
+  const given_up = client
+    .call('signals_pending', {}, { abort: abort.signal })
+    .catch((error: unknown) => error)
+  await asked
+  abort.abort()
+  await given_up
+  const next = client.call('signals_pending')
+  pass()
+  expect((await next).structuredContent).toMatchObject({ signals: [{ payload: 'one', deliveries: 1 }] })
+})
+
+test('signals of a drain cancelled before the answer arrived are in the next drain, which is already waiting', async () => {
   const { client, pass } = await withGivenUpDrain()
   const next = client.call('signals_pending')
   pass()
   expect(payloads(await next)).toEqual(['one'])
 })
 
-test('of two drains at once, none makes the other final before the client has it', async () => {
+test('neither of two concurrent drains confirms the other before the client has received it', async () => {
   const hub = await startHub()
   const signal_id = await send(hub, 'one')
   const client = await connect(hub, { bridge: unconfirmed })
@@ -207,15 +228,18 @@ test('of two drains at once, none makes the other final before the client has it
   client.pause()
   const answers = [client.call('signals_pending'), client.call('signals_pending')]
   await eventually('the hub has drained', async () => (await statusOf(hub, signal_id)) === 'acked')
-  // A round trip behind it: a drain that did not wait would be served by now.
+  // A complete round trip: a drain that did not wait would have been answered.
   await client.upstream.request('tools/list', {}, { repeatable: true })
   expect([drains(), await confirmed(hub, signal_id)]).toEqual([1, null])
   client.resume()
   expect((await Promise.all(answers)).map(payloads)).toEqual([['one'], []])
+  // Each connection of the bridge carries one more request, which shows that earlier responses were read.
+  const requests = [1, 2, 3].map(() => client.upstream.request('tools/list', {}, { repeatable: true }))
+  await Promise.all(requests)
   await eventually('the next drain showed that it has it', () => confirmed(hub, signal_id))
 })
 
-test('a hub that comes back at another address is found by the call that waits for it', async () => {
+test('a hub that returns at another address is found by a waiting call', async () => {
   const first = await startSmallHub()
   await first.personas.add({ identity: 'ada', surface: 'mcp' })
   const at = { url: first.url, operator: first.operator }
@@ -234,7 +258,7 @@ test('a hub that comes back at another address is found by the call that waits f
   expect(await client.tools()).toContain('signals_pending')
 })
 
-test('a hub that stays away becomes a problem with a hint, and the next call tries again', async () => {
+test('a hub that stays down becomes a problem with a hint, and the next call tries again', async () => {
   const hub = await startHub()
   const at = { url: hub.url }
   const clock = patientClock()
@@ -257,11 +281,12 @@ test('a hub that stays away becomes a problem with a hint, and the next call tri
   expect(payloads(await client.call('signals_pending'))).toEqual([])
 })
 
-test('starts a hub where none runs, once', async () => {
+test('a bridge starts a hub once if none runs', async () => {
   let starts = 0
   const at = { url: 'http://127.0.0.1:9', operator: null as string | null }
-  const standIn = createStandIn({
-    ...{ clock: systemClock, log: silentLog },
+  const standIn = createHubFallback({
+    clock: systemClock,
+    log: silentLog,
     startHub: () => {
       starts += 1
       void startHub().then((hub) => Object.assign(at, { url: hub.url, operator: hub.operator }))
@@ -273,7 +298,7 @@ test('starts a hub where none runs, once', async () => {
       identity: 'ada',
       locate: () => at.url,
       operatorToken: () => at.operator,
-      missed: (away_ms, reached) => standIn.missed(away_ms, reached),
+      onHubMissing: (away_ms, reached) => standIn.onHubMissing(away_ms, reached),
     },
   })
   open.push(client)
@@ -281,14 +306,14 @@ test('starts a hub where none runs, once', async () => {
   expect(starts).toBe(1)
 })
 
-/** Decides what becomes of each answer, and of each request before it. */
+/** Decides on each response, and on each request before it. */
 async function proxyOf(hub: SmallHub, answer: Fate, ask?: Fate) {
   const relay = await relayTo(hub.url, answer, ask)
   open.push(relay)
   return { url: relay.url, operator: hub.operator }
 }
 
-/** The first answer to such a call is thrown away with its connection. */
+/** Drops the first response to such a call together with its connection. */
 async function breakingProxy(hub: SmallHub, breaks: (body: string) => boolean) {
   let broken = 0
   const proxy = await proxyOf(hub, (body, send, cut) => {
@@ -299,7 +324,7 @@ async function breakingProxy(hub: SmallHub, breaks: (body: string) => boolean) {
   return { ...proxy, broken: () => broken }
 }
 
-/** The first answer to such a call is held back until the gate opens. */
+/** Holds the first response to such a call until the gate opens. */
 function holdingProxy(
   hub: SmallHub,
   holds: (body: string) => boolean,
@@ -315,7 +340,7 @@ function holdingProxy(
   })
 }
 
-test('a send whose answer was lost is said again and stored once', async () => {
+test('a send with a lost answer is repeated and stored once', async () => {
   const hub = await startHub()
   const proxy = await breakingProxy(hub, (body) => body.includes('"send"'))
   const client = await connect(proxy, { identity: 'bob' })
@@ -328,7 +353,7 @@ test('a send whose answer was lost is said again and stored once', async () => {
   expect(hub.store.pendingCount('ada')).toBe(1)
 })
 
-test('a drain whose answer was lost is drained again', async () => {
+test('a drain with a lost answer is repeated', async () => {
   const hub = await startHub()
   await send(hub, 'one')
   const proxy = await breakingProxy(hub, (body) => body.includes('signals_pending'))
@@ -337,7 +362,7 @@ test('a drain whose answer was lost is drained again', async () => {
   expect(proxy.broken()).toBe(1)
 })
 
-test('a process that asks what an earlier one left does not give back what it drains itself', async () => {
+test('a process that looks for orphaned leases does not release its own drain', async () => {
   const hub = await startHub()
   await send(hub, 'one')
   let arrived!: () => void
@@ -350,10 +375,10 @@ test('a process that asks what an earlier one left does not give back what it dr
     arrived()
   })
   const client = await connect(proxy, { bridge: unconfirmed })
-  const left = client.bridge.drains.releaseLeft('session-1')
+  const left = client.bridge.drains.releaseOrphaned('session-1')
   await asked
   const answer = client.call('signals_pending')
-  // A round trip behind it: a drain that did not wait would be served by now.
+  // A complete round trip: a drain that did not wait would have been answered.
   await client.call('signals_pending', { peek: true })
   held!()
   await left
@@ -361,18 +386,18 @@ test('a process that asks what an earlier one left does not give back what it dr
   expect(payloads(await client.call('signals_pending'))).toEqual([])
 })
 
-test('what an earlier process left goes back, once', async () => {
+test('leases of an earlier process are released once', async () => {
   const hub = await startHub()
   const signal_id = await send(hub, 'one')
   const killed = await connect(hub, { bridge: unconfirmed })
   await killed.call('signals_pending')
   const client = await connect(hub)
-  await client.bridge.drains.releaseLeft('session-1')
+  await client.bridge.drains.releaseOrphaned('session-1')
   expect(await statusOf(hub, signal_id)).toBe('pending')
   expect(payloads(await client.call('signals_pending'))).toEqual(['one'])
 })
 
-test('a drain that never reached the hub gives back no other drain of its session', async () => {
+test('a drain that never reached the hub releases no other drain of its session', async () => {
   const hub = await startHub()
   await send(hub, 'one')
   let drains = 0
@@ -387,7 +412,7 @@ test('a drain that never reached the hub gives back no other drain of its sessio
   expect(drains).toBe(3)
 })
 
-test('of two drains at once, one whose answer is lost is drained again before the other', async () => {
+test('of two concurrent drains, the one with a lost answer is repeated before the other', async () => {
   const hub = await startHub()
   await send(hub, 'one')
   const proxy = await breakingProxy(hub, (body) => body.includes('signals_pending'))
@@ -396,7 +421,7 @@ test('of two drains at once, one whose answer is lost is drained again before th
   expect(answers.flatMap(payloads)).toEqual(['one'])
 })
 
-test('a drain whose answers are lost again and again ends as a problem, and comes with the next', async () => {
+test('a drain whose answers are lost repeatedly ends as a problem, and its signals are in the next drain', async () => {
   const hub = await startHub()
   await send(hub, 'one')
   let broken = 0
@@ -409,7 +434,7 @@ test('a drain whose answers are lost again and again ends as a problem, and come
   expect(payloads(await client.call('signals_pending'))).toEqual(['one'])
 })
 
-test('a token that the hub no longer takes is renewed within the call', async () => {
+test('an expired token is renewed within the call', async () => {
   const hub = await startHub()
   const other = await startHub()
   const at = { url: hub.url, operator: hub.operator }
@@ -418,21 +443,21 @@ test('a token that the hub no longer takes is renewed within the call', async ()
   expect((await client.call('signals_pending')).isError).toBeUndefined()
 })
 
-test('what the client says about its own connection does not travel on', async () => {
+test('connection headers of the client are not forwarded', async () => {
   const hub = await startHub()
   const client = await connect(hub)
   await client.call('signals_pending', { peek: true })
   expect(hub.lines.at(-1)).toMatchObject({ identity: 'ada', agent_id: 'anonymous' })
 })
 
-test('a request in the wrong form is refused with its problem', async () => {
+test('a malformed request is rejected with its problem', async () => {
   const client = await connect(await startHub())
   const refused = await client.request('resources/read', { uri: 5 }).catch((error: unknown) => error)
   expect(refused).toMatchObject({ code: -32602, data: { code: 'request_invalid' } })
   expect((refused as Error).message).toContain('params.uri')
 })
 
-test('a method that is none is refused with its problem', async () => {
+test('an unknown method is rejected with its problem', async () => {
   const client = await connect(await startHub())
   await expect(client.request('no/such/method')).rejects.toMatchObject({
     code: -32601,
@@ -440,7 +465,7 @@ test('a method that is none is refused with its problem', async () => {
   })
 })
 
-test('a line that is no message is passed over', async () => {
+test('a line that is not a message is ignored', async () => {
   const hub = await startHub()
   const client = await connect(hub)
   expect((await client.call('no_such_tool')).isError).toBe(true)

@@ -1,7 +1,7 @@
 import { afterEach, describe, expect, test } from 'vitest'
-import { LIMITS } from '../../../src/contracts/limits.ts'
+import { LIMITS } from '../../../src/contracts/limits/limits.ts'
 import { eventually } from '../../support/eventually.ts'
-import { liveHub, type Client, type LiveHub } from '../../support/live-hub.ts'
+import { liveHub, type Client, type LiveHub } from '../../support/worlds/live-hub.ts'
 
 let hub: LiveHub
 afterEach(() => hub.close())
@@ -11,7 +11,7 @@ const publish = (client: Client, channel: string, event = 'build.done', data: un
   client.ask({ type: 'publish', channel, event, data })
 const events = (client: Client) => client.frames.filter((frame) => frame.type === 'event')
 
-describe('who may listen', () => {
+describe('permission to subscribe', () => {
   test.each([
     ['global', true],
     ['topics/ci', true],
@@ -20,14 +20,14 @@ describe('who may listen', () => {
     ['agents/alice', false],
     ['sessions/run-2', false],
     ['metrics', false],
-  ])('an agent to %s: %s', async (channel, allowed) => {
+  ])('an agent may subscribe to %s: %s', async (channel, allowed) => {
     hub = await liveHub()
     const client = await hub.join('bob', 'agent', { session_id: 'run-1' })
     const answer = await subscribe(client, channel)
     expect(answer).toMatchObject(allowed ? { type: 'result', subscribed: true } : { code: 'kind_forbidden' })
   })
 
-  test('an observer to everything', async () => {
+  test('an observer may subscribe to every channel', async () => {
     hub = await liveHub()
     const client = await hub.join('bob', 'observer')
     for (const channel of ['global', 'topics/ci', 'agents/alice', 'sessions/run-2', 'metrics']) {
@@ -35,7 +35,7 @@ describe('who may listen', () => {
     }
   })
 
-  test('nobody to more than sixty-four channels', async () => {
+  test('a subscription beyond sixty-four channels is rejected', async () => {
     hub = await liveHub()
     const client = await hub.join('bob', 'observer')
     for (let n = 0; n < LIMITS.subscriptions_max; n++) await subscribe(client, `topics/t${n}`)
@@ -46,14 +46,14 @@ describe('who may listen', () => {
   })
 })
 
-describe('who may publish', () => {
+describe('permission to publish', () => {
   test.each([
     ['global', true],
     ['topics/ci', true],
     ['agents/bob', true],
     ['agents/alice', false],
     ['metrics', false],
-  ])('an agent on %s: %s', async (channel, allowed) => {
+  ])('an agent may publish on %s: %s', async (channel, allowed) => {
     hub = await liveHub()
     const client = await hub.join('bob', 'agent')
     expect(await publish(client, channel)).toMatchObject(
@@ -61,7 +61,7 @@ describe('who may publish', () => {
     )
   })
 
-  test('nobody more than a payload carries', async () => {
+  test('a message larger than a payload is rejected', async () => {
     hub = await liveHub()
     const client = await hub.join('bob', 'agent')
     expect(await publish(client, 'global', 'x', 'y'.repeat(LIMITS.payload_bytes_max))).toMatchObject({
@@ -70,11 +70,11 @@ describe('who may publish', () => {
   })
 })
 
-describe('an agent that comes back', () => {
+describe('a reconnected agent', () => {
   const gone = async (client: Client) => {
     client.socket.terminate()
     await client.closed
-    await eventually('the hub has noticed', () => hub.hub.doors.health().connected.agent === 0)
+    await eventually('the hub has noticed', () => hub.hub.api.health().connected.agent === 0)
   }
   const heard = async (client: Client, channel = 'topics/ci') => {
     await hub.call('personas', 'add', { identity: 'tom', surface: 'command' })
@@ -84,7 +84,7 @@ describe('an agent that comes back', () => {
     return events(client).flatMap((frame) => (frame.type === 'event' ? [frame.event] : []))
   }
 
-  test('in its session listens to what it did before', async () => {
+  test('a reconnected agent in the same session has its former subscriptions', async () => {
     hub = await liveHub()
     const first = await hub.join('bob', 'agent', { session_id: 's-1', channels: ['topics/ci', 'topics/old'] })
     await first.ask({ type: 'unsubscribe', channel: 'topics/old' })
@@ -95,7 +95,7 @@ describe('an agent that comes back', () => {
     expect(await heard(again, 'topics/more')).toEqual(['build.done', 'build.done'])
   })
 
-  test('listens to what it asks for now, and to what it did before as far as there is room', async () => {
+  test('a reconnected agent has its new subscriptions, and its former ones within the limit', async () => {
     hub = await liveHub()
     const full = Array.from({ length: LIMITS.subscriptions_max }, (_, count) => `topics/${count}`)
     await gone(await hub.join('bob', 'agent', { session_id: 's-1', channels: full }))
@@ -104,7 +104,7 @@ describe('an agent that comes back', () => {
     expect(again.frames.filter(({ type }) => type === 'error')).toEqual([])
   })
 
-  test('before its former link is found dead does, too', async () => {
+  test('an agent that reconnects before its old link is found dead has its former subscriptions', async () => {
     hub = await liveHub()
     await hub.join('bob', 'agent', { session_id: 's-1', channels: ['topics/ci'] })
     const again = await hub.join('bob', 'agent', { session_id: 's-1' })
@@ -114,20 +114,20 @@ describe('an agent that comes back', () => {
   test.each([
     ['in another session', { session_id: 's-2' }],
     ['without a session', {}],
-  ])('%s does not', async (_, hello) => {
+  ])('%s has no former subscriptions', async (_, hello) => {
     hub = await liveHub()
     await gone(await hub.join('bob', 'agent', { ...hello, session_id: 's-1', channels: ['topics/ci'] }))
     expect(await heard(await hub.join('bob', 'agent', hello))).toEqual([])
   })
 
-  test('after its session counted as lost does not', async () => {
+  test('an agent whose session counted as lost has no former subscriptions', async () => {
     hub = await liveHub()
     await gone(await hub.join('bob', 'agent', { session_id: 's-1', channels: ['topics/ci'] }))
     await hub.clock.advance(LIMITS.lease_ms + 1)
     expect(await heard(await hub.join('bob', 'agent', { session_id: 's-1' }))).toEqual([])
   })
 
-  test('as an observer does not: many may look under one name', async () => {
+  test('an observer has no former subscriptions, because several may use one name', async () => {
     hub = await liveHub()
     const first = await hub.join('eve', 'observer', { session_id: 's-1', channels: ['topics/ci'] })
     first.socket.terminate()
@@ -144,13 +144,15 @@ describe("the hub's own events", () => {
     'metric.update',
     'dispatch',
     'run_completed',
-  ])('are published by nobody else: %s', async (event) => {
+  ])("the hub's own event %s cannot be published by a client", async (event) => {
     hub = await liveHub()
     const listener = await hub.join('eve', 'observer', { channels: ['global'] })
     const bob = await hub.join('bob', 'agent')
     for (const channel of ['global', 'topics/ci', 'agents/bob']) {
       expect(await publish(bob, channel, event)).toMatchObject({
-        ...{ type: 'error', code: 'params_invalid', detail: expect.stringContaining(event) as string },
+        type: 'error',
+        code: 'params_invalid',
+        detail: expect.stringContaining(event) as string,
       })
     }
     await listener.settled()
@@ -158,7 +160,7 @@ describe("the hub's own events", () => {
   })
 
   test.each(['hubbub.started', 'x.hub.stopping', 'task.failed', 'signals'])(
-    'leave other names free: %s',
+    'the name %s is free for clients',
     async (event) => {
       hub = await liveHub()
       const bob = await hub.join('bob', 'agent')
@@ -166,7 +168,7 @@ describe("the hub's own events", () => {
     },
   )
 
-  test('are all of a family that is reserved', async () => {
+  test("the hub's own events all belong to a reserved family", async () => {
     hub = await liveHub()
     const observer = await hub.join('eve', 'observer', { channels: ['global', 'metrics', 'agents/bob'] })
     const bob = await hub.join('bob', 'agent')
@@ -184,7 +186,7 @@ describe("the hub's own events", () => {
 })
 
 describe('an event', () => {
-  test('reaches who listens to its channel, and who listens to all, once', async () => {
+  test('an event reaches subscribers of its channel and of all channels once', async () => {
     hub = await liveHub()
     const both = await hub.join('eve', 'observer', { channels: ['topics/ci', 'global'] })
     const global = await hub.join('ann', 'observer', { channels: ['global'] })
@@ -200,7 +202,7 @@ describe('an event', () => {
     expect(await got(none)).toEqual([])
   })
 
-  test('stops coming after unsubscribe, and after the link has gone nothing is kept of it', async () => {
+  test('events stop after an unsubscribe, and no subscription remains after the link ends', async () => {
     hub = await liveHub()
     const client = await hub.join('eve', 'observer', { channels: ['topics/ci'] })
     const bob = await hub.join('bob', 'agent')
@@ -210,7 +212,7 @@ describe('an event', () => {
     expect(events(client)).toEqual([])
   })
 
-  test('of the stream is shown to observers; an agent hears of others only who came and went', async () => {
+  test('hub events are sent to observers; an agent is only notified of other personas joining and leaving', async () => {
     hub = await liveHub()
     const observer = await hub.join('eve', 'observer', { channels: ['global'] })
     const agent = await hub.join('ann', 'agent', { channels: ['global'] })
@@ -228,7 +230,7 @@ describe('an event', () => {
 })
 
 describe('the metrics channel', () => {
-  test('brings the numbers every five seconds to who listens', async () => {
+  test('subscribers of the metrics channel receive figures every five seconds', async () => {
     hub = await liveHub()
     const client = await hub.join('eve', 'observer', { channels: ['metrics'] })
     await hub.clock.advance(LIMITS.metrics_channel_interval_ms)
@@ -241,7 +243,7 @@ describe('the metrics channel', () => {
     await client.next('event')
   })
 
-  test('tells who works, how much, and how fast', async () => {
+  test('the metrics contain the active personas, their traffic and their latency', async () => {
     hub = await liveHub()
     const client = await hub.join('eve', 'observer', { channels: ['metrics'] })
     await hub.join('bob', 'agent', { session_id: 's-1' })
@@ -270,7 +272,7 @@ describe('the metrics channel', () => {
 describe('a critical event', () => {
   const tries = (client: Client) => events(client).length
 
-  test('is sent again after five seconds until three tries, then dropped', async () => {
+  test('a critical event is repeated every five seconds up to three times, then dropped', async () => {
     hub = await liveHub()
     const client = await hub.join('eve', 'observer', { channels: ['topics/work'] })
     const bob = await hub.join('bob', 'agent')
@@ -297,7 +299,7 @@ describe('a critical event', () => {
   })
 
   test.each(['task.created', 'subtask.running', 'message.new'])(
-    '%s is not sent again once acknowledged',
+    '%s is not repeated after its acknowledgement',
     async (event) => {
       hub = await liveHub()
       const client = await hub.join('eve', 'observer', { channels: ['topics/work'] })
@@ -313,17 +315,20 @@ describe('a critical event', () => {
     },
   )
 
-  test.each(['tasks', 'task', 'mytask.done', 'tasks.done'])('is what %s is not', async (event) => {
-    hub = await liveHub()
-    const client = await hub.join('eve', 'observer', { channels: ['topics/work'] })
-    const bob = await hub.join('bob', 'agent')
-    await publish(bob, 'topics/work', event)
-    await hub.clock.advance(30_000)
-    await client.settled()
-    expect(tries(client)).toBe(1)
-  })
+  test.each(['tasks', 'task', 'mytask.done', 'tasks.done'])(
+    'an event is not critical if it is %s',
+    async (event) => {
+      hub = await liveHub()
+      const client = await hub.join('eve', 'observer', { channels: ['topics/work'] })
+      const bob = await hub.join('bob', 'agent')
+      await publish(bob, 'topics/work', event)
+      await hub.clock.advance(30_000)
+      await client.settled()
+      expect(tries(client)).toBe(1)
+    },
+  )
 
-  test('is what a heartbeat is not', async () => {
+  test('a heartbeat is not critical', async () => {
     hub = await liveHub()
     const client = await hub.join('eve', 'observer', { channels: ['agents/bob'] })
     const bob = await hub.join('bob', 'agent')

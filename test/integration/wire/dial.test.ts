@@ -5,18 +5,18 @@ import net from 'node:net'
 import path from 'node:path'
 import { expect, onTestFinished, test } from 'vitest'
 import type { WebSocket } from 'ws'
-import { webSocketDial } from '../../../src/daemon/dial.ts'
+import { webSocketDial } from '../../../src/daemon/link/dial.ts'
 import { systemClock } from '../../../src/system/clock.ts'
 import { eventually } from '../../support/eventually.ts'
 import { temporaryDirectory } from '../../support/temporary-directory.ts'
 
-const REPORTER = path.join(import.meta.dirname, '../../support/late-reporter.mjs')
-/** One report came behind a pong that did not wait in about one round of three. */
+const REPORTER = path.join(import.meta.dirname, '../../support/processes/late-reporter.mjs')
+/** Without the fix, a report arrived after a pong that did not wait in about one of three rounds. */
 const ROUNDS = 30
-/** As when hooks of several tools report at once. */
+/** Hooks of several tools may report at once. */
 const SHIMS = 8
 
-test('a pong comes behind what was written to this process before the ping, also over connections that are not accepted yet', async () => {
+test('a pong follows everything written to the process before the ping, also on connections not yet accepted', async () => {
   const directory = temporaryDirectory()
   const [local_socket, flag] = [path.join(directory, 's'), path.join(directory, 'flag')]
   const order: string[] = []
@@ -43,7 +43,7 @@ test('a pong comes behind what was written to this process before the ping, also
   for (let round = 0; round < ROUNDS; round += 1) {
     order.length = 0
     other.stdin.write('now\n')
-    // Busy, as a daemon may be: all are there when it looks again.
+    // Simulates a busy daemon: all reports have arrived when its loop continues.
     while (!fs.existsSync(flag));
     fs.rmSync(flag)
     await eventually('all were read', () => order.length === SHIMS + 1)

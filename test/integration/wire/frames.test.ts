@@ -1,10 +1,10 @@
 import { afterEach, describe, expect, test } from 'vitest'
 import { CLOSE, type HubFrameOf } from '../../../src/contracts/frames.ts'
-import { LIMITS } from '../../../src/contracts/limits.ts'
-import { atRest } from '../../support/fake-clock.ts'
+import { LIMITS } from '../../../src/contracts/limits/limits.ts'
+import { atRest } from '../../support/fakes/fake-clock.ts'
 import { eventually } from '../../support/eventually.ts'
-import { facts } from '../../support/signal-world.ts'
-import { liveHub, type Client, type LiveHub } from '../../support/live-hub.ts'
+import { facts } from '../../support/worlds/signal-world.ts'
+import { liveHub, type Client, type LiveHub } from '../../support/worlds/live-hub.ts'
 
 let hub: LiveHub
 afterEach(() => hub.close())
@@ -21,8 +21,8 @@ const call = (client: Client, action: string, params: object = {}, facade = 'sig
     params,
   })
 
-describe('garbage', () => {
-  test('that is nested without end is refused like any other, also before the hello', async () => {
+describe('invalid input', () => {
+  test('a deeply nested frame is rejected like any other, also before the hello', async () => {
     const deep = `${'['.repeat(20_000)}${']'.repeat(20_000)}`
     hub = await liveHub()
     const stranger = await hub.dial()
@@ -31,16 +31,16 @@ describe('garbage', () => {
   })
 
   test.each([
-    ['no JSON', 'hello?'],
-    ['JSON that is no object', '[1,2]'],
+    ['invalid JSON', 'hello?'],
+    ['JSON that is not an object', '[1,2]'],
     ['an unknown type', '{"type":"drain"}'],
     ['a missing field', '{"type":"subscribe","id":1}'],
-    ['a field nobody knows', '{"type":"ping","shout":true}'],
+    ['an unknown field', '{"type":"ping","shout":true}'],
     ['a bad channel', '{"type":"subscribe","id":1,"channel":"../etc"}'],
     ['an empty frame', ''],
     ['deep nesting', '['.repeat(50_000)],
     ['a prototype', '{"type":"ping","__proto__":{"kind":"operator"}}'],
-  ])('%s is answered with an error frame and the link lives', async (_, text) => {
+  ])('%s is answered with an error frame, and the link stays open', async (_, text) => {
     hub = await liveHub()
     const client = await hub.join('bob', 'agent')
     client.socket.send(text)
@@ -48,13 +48,14 @@ describe('garbage', () => {
     await client.settled()
   })
 
-  test('with a number that would be rounded is refused with its path, and nothing is sent', async () => {
+  test('a frame with a number that would be rounded is rejected with its path, and nothing is sent', async () => {
     hub = await liveHub()
     const client = await hub.join('bob', 'agent')
     const send = '{"to":"bob","intent":"x","payload":{"id":9007199254740993}}'
     client.socket.send(`{"type":"call","id":7,"facade":"signals","action":"send","params":${send}}`)
     expect(await client.next('error')).toMatchObject({
-      ...{ id: 7, code: 'params_invalid' },
+      id: 7,
+      code: 'params_invalid',
       detail: 'payload.id: 9007199254740993 is beyond 2^53; send it as a text',
     })
     client.socket.send('{"type":"call","id":1764391000123456789,"facade":"signals","action":"inbox"}')
@@ -64,14 +65,14 @@ describe('garbage', () => {
     await client.settled()
   })
 
-  test('in binary is answered the same way', async () => {
+  test('a binary frame is answered with an error frame', async () => {
     hub = await liveHub()
     const client = await hub.join('bob', 'agent')
     client.socket.send(Buffer.from('{"type":"ping"}'))
     expect(await client.next('error')).toMatchObject({ code: 'frame_invalid' })
   })
 
-  test('with an id is told which request it was', async () => {
+  test('an invalid frame with an id is answered with that id', async () => {
     hub = await liveHub()
     const client = await hub.join('bob', 'agent')
     client.send({ type: 'subscribe', id: 'mine', channel: 'nowhere' })
@@ -81,7 +82,7 @@ describe('garbage', () => {
     })
   })
 
-  test('ten times in a row closes 4400; nine times and a good frame does not', async () => {
+  test('ten invalid frames in a row close the link with 4400; nine and a valid one do not', async () => {
     hub = await liveHub()
     const client = await hub.join('bob', 'agent')
     for (let n = 0; n < LIMITS.malformed_frames_max - 1; n++) client.socket.send('x')
@@ -90,14 +91,14 @@ describe('garbage', () => {
     expect(await client.closed).toBe(CLOSE.malformed)
   })
 
-  test('before hello closes 4400 as well', async () => {
+  test('an invalid frame before the hello closes the link with 4400', async () => {
     hub = await liveHub()
     const client = await hub.dial({ token: hub.token('bob') })
     for (let n = 0; n < LIMITS.malformed_frames_max; n++) client.socket.send('x')
     expect(await client.closed).toBe(CLOSE.malformed)
   })
 
-  test('over 256 KiB closes the link, and no other', async () => {
+  test('a frame over 256 KiB closes its link, and no other', async () => {
     hub = await liveHub()
     const client = await hub.join('bob', 'agent')
     const other = await hub.join('alice', 'agent')
@@ -106,7 +107,7 @@ describe('garbage', () => {
     await other.settled()
   })
 
-  test('at exactly 256 KiB is read', async () => {
+  test('a frame of exactly 256 KiB is accepted', async () => {
     hub = await liveHub()
     const client = await hub.join('bob', 'agent')
     client.socket.send(' '.repeat(LIMITS.frame_bytes_max))
@@ -125,7 +126,7 @@ describe('a daemon', () => {
     ['release', 'release', { signal_ids: [ULID] }],
     ['replay', 'replay', { signal_ids: [ULID] }],
     ['read', 'read', { signal_id: ULID }],
-  ])('cannot %s', async (_, action, params) => {
+  ])('a daemon cannot %s', async (_, action, params) => {
     hub = await liveHub()
     await add('bob')
     await send('bob')
@@ -134,14 +135,14 @@ describe('a daemon', () => {
     expect(hub.stores.signals.pendingCount('bob')).toBe(1)
   })
 
-  test('cannot publish', async () => {
+  test('a daemon cannot publish', async () => {
     hub = await liveHub()
     const client = await hub.join('bob', 'daemon')
     const answer = await client.ask({ type: 'publish', channel: 'topics/ci', event: 'x', data: 1 })
     expect(answer).toMatchObject({ type: 'error', code: 'kind_forbidden' })
   })
 
-  test('reads what waits for its persona without a payload, and only for its own', async () => {
+  test('a daemon lists the waiting signals of its own persona without payloads', async () => {
     hub = await liveHub()
     await add('bob')
     await add('alice')
@@ -150,28 +151,38 @@ describe('a daemon', () => {
     const client = await hub.join('bob', 'daemon')
     const listing = await client.ask({ type: 'pending.peek', limit: 10 })
     expect(listing).toEqual({
-      ...{ type: 'pending', id: listing.type === 'pending' ? listing.id : '' },
+      type: 'pending',
+      id: listing.type === 'pending' ? listing.id : '',
       signals: [{ signal_id, seq, from: 'operator', intent: 'note', priority: 7 }],
-      ...{ total: 1, in_progress_count: 0, as_of_seq: seq },
+      total: 1,
+      in_progress_count: 0,
+      as_of_seq: seq,
     })
     expect(JSON.stringify(client.frames)).not.toContain('SECRET')
     expect(hub.stores.signals.pendingCount('bob')).toBe(1)
   })
 
-  test('is pushed to after the signal is stored, without what it says, and the push is noted', async () => {
+  test('a daemon receives a push without the payload after the signal is stored, and the push is recorded', async () => {
     hub = await liveHub()
     await add('bob')
     const client = await hub.join('bob', 'daemon')
     const { signal_id, seq } = await send('bob', { payload: 'SECRET' })
     expect(await client.next('signal.pushed')).toEqual({
-      ...{ type: 'signal.pushed', signal_id, seq, to: 'bob', from: 'operator' },
-      ...{ intent: 'note', priority: 3, pending_count: 1, in_progress_count: 0 },
+      type: 'signal.pushed',
+      signal_id,
+      seq,
+      to: 'bob',
+      from: 'operator',
+      intent: 'note',
+      priority: 3,
+      pending_count: 1,
+      in_progress_count: 0,
     })
     expect((await hub.stores.signals.read(signal_id))?.stages.pushed_at).not.toBeNull()
     expect(JSON.stringify(client.frames)).not.toContain('SECRET')
   })
 
-  test('hears of what leaves the queue without a drain, and an agent does not', async () => {
+  test('a daemon is notified of signals that leave the queue without a drain, and an agent is not', async () => {
     hub = await liveHub()
     await add('bob')
     const [first, second] = [await send('bob', { ttl_s: 1 }), await send('bob')]
@@ -179,19 +190,21 @@ describe('a daemon', () => {
     const agent = await hub.join('bob', 'agent')
     await hub.clock.advance(LIMITS.sweep_interval_ms)
     expect(await daemon.next('event')).toMatchObject({
-      ...{ channel: 'agents/bob', event: 'signal.expired' },
+      channel: 'agents/bob',
+      event: 'signal.expired',
       data: { signal_ids: [first.signal_id], pending_count: 1 },
     })
     await hub.call('signals', 'ack', { signal_ids: [second.signal_id] })
     expect(await daemon.next('event')).toMatchObject({
-      ...{ channel: 'agents/bob', event: 'signal.completed' },
+      channel: 'agents/bob',
+      event: 'signal.completed',
       data: { signal_ids: [second.signal_id], pending_count: 0 },
     })
     await agent.settled()
     expect(agent.frames.filter(({ type }) => type === 'event')).toEqual([])
   })
 
-  test('is pushed nothing before the store has answered', async () => {
+  test('a daemon receives no push before the store has confirmed', async () => {
     const held: { keep: (() => void) | null } = { keep: null }
     hub = await liveHub({
       spy: (store) => ({
@@ -213,7 +226,7 @@ describe('a daemon', () => {
     expect(await daemon.next('signal.pushed')).toMatchObject({ signal_id })
   })
 
-  test('hears of drains and releases with what is left', async () => {
+  test('a daemon is notified of drains and releases with the remaining number', async () => {
     hub = await liveHub()
     await add('bob')
     const daemon = await hub.join('bob', 'daemon')
@@ -222,16 +235,22 @@ describe('a daemon', () => {
     await send('bob')
     await call(agent, 'pending', { limit: 1 })
     expect(await daemon.next('signal.drained')).toEqual({
-      ...{ type: 'signal.drained', signal_ids: [first.signal_id], session_id: 'run-1' },
-      ...{ pending_count: 1, in_progress_count: 0 },
+      type: 'signal.drained',
+      signal_ids: [first.signal_id],
+      session_id: 'run-1',
+      pending_count: 1,
+      in_progress_count: 0,
     })
     agent.socket.terminate()
     expect(await daemon.next('signal.released')).toEqual({
-      ...{ type: 'signal.released', signal_ids: [first.signal_id], pending_count: 2, in_progress_count: 0 },
+      type: 'signal.released',
+      signal_ids: [first.signal_id],
+      pending_count: 2,
+      in_progress_count: 0,
     })
   })
 
-  test('is not pushed a signal for a session that its surface does not have', async () => {
+  test('a daemon is not pushed a signal for a session that its surface does not have', async () => {
     hub = await liveHub()
     await add('bob')
     const daemon = await hub.join('bob', 'daemon')
@@ -245,7 +264,7 @@ describe('a daemon', () => {
     expect(await daemon.ask({ type: 'pending.peek' })).toMatchObject({ total: 0, signals: [] })
   })
 
-  test('reports doorbells for people to see, for its own signals', async () => {
+  test("a daemon reports doorbell stages for its own persona's signals", async () => {
     hub = await liveHub()
     await add('bob')
     const { signal_id } = await send('bob')
@@ -271,14 +290,14 @@ describe('an observer', () => {
     ['drain', 'pending', {}],
     ['send', 'send', { to: 'bob', intent: 'note' }],
     ['ack', 'ack', { signal_ids: [ULID] }],
-  ])('cannot %s', async (_, action, params) => {
+  ])('an observer cannot %s', async (_, action, params) => {
     hub = await liveHub()
     await add('bob')
     const client = await hub.join('bob', 'observer')
     expect(await call(client, action, params)).toMatchObject({ type: 'error', code: 'kind_forbidden' })
   })
 
-  test('cannot publish, holds no row and is counted apart', async () => {
+  test('an observer cannot publish, has no registration and is counted separately', async () => {
     hub = await liveHub()
     await add('bob')
     const client = await hub.join('bob', 'observer')
@@ -286,13 +305,13 @@ describe('an observer', () => {
     const answer = await client.ask({ type: 'publish', channel: 'global', event: 'x', data: 1 })
     expect(answer).toMatchObject({ type: 'error', code: 'kind_forbidden' })
     await again.settled()
-    expect(hub.hub.doors.health().connected).toEqual({ agent: 0, daemon: 0, observer: 2 })
+    expect(hub.hub.api.health().connected).toEqual({ agent: 0, daemon: 0, observer: 2 })
     expect(await hub.call('personas', 'get', { identity: 'bob' })).toMatchObject({ registrations: [] })
   })
 })
 
 describe('a call', () => {
-  test('drains as the persona of the link, and the answer that left stands', async () => {
+  test('a call drains as the persona of the link, and its lease holds after the answer was written', async () => {
     hub = await liveHub()
     await add('bob')
     await send('bob', { payload: 1 })
@@ -300,10 +319,10 @@ describe('a call', () => {
     const first = await call(agent, 'pending')
     expect(first.result).toMatchObject({ signals: [{ payload: 1, deliveries: 1 }], remaining: 0 })
     await call(agent, 'pending')
-    expect(hub.stores.signals.leases()).toEqual([])
+    await eventually('both pongs have come', () => hub.stores.signals.leases().length === 0)
   })
 
-  test('whose link breaks before the answer is written takes the lease back', async () => {
+  test('a lease is released if the link breaks before the answer is written', async () => {
     const held: { go: () => void } = { go: () => undefined }
     hub = await liveHub({
       spy: (store) => ({
@@ -320,7 +339,7 @@ describe('a call', () => {
     agent.send({ type: 'call', id: 1, facade: 'signals', action: 'pending' })
     await agent.settled()
     agent.socket.terminate()
-    await eventually('the hub noticed', () => hub.hub.doors.health().connected.agent === 0)
+    await eventually('the hub noticed', () => hub.hub.api.health().connected.agent === 0)
     held.go()
     await eventually('the signal waits again', () => hub.stores.signals.pendingCount('bob') === 1)
     await atRest()
@@ -331,7 +350,7 @@ describe('a call', () => {
   test.each([
     ['of an agent that names no session', {}],
     ['of an agent that names its session', { session_id: 'run-1' }],
-  ])('%s: what it drained goes back when its link dies', async (_, hello) => {
+  ])('a lease %s is released when its link ends', async (_, hello) => {
     hub = await liveHub()
     await add('bob')
     const { signal_id } = await send('bob')
@@ -343,11 +362,13 @@ describe('a call', () => {
     expect((await call(next, 'pending')).result).toMatchObject({ signals: [{ signal_id, deliveries: 2 }] })
   })
 
-  test('that fails is answered with the problem under its id', async () => {
+  test('a failing call is answered with the problem under its id', async () => {
     hub = await liveHub()
     const agent = await hub.join('bob', 'agent')
     expect(await call(agent, 'send', { to: 'nobody', intent: 'x' })).toMatchObject({
-      ...{ type: 'error', code: 'target_unknown', status: 404 },
+      type: 'error',
+      code: 'target_unknown',
+      status: 404,
       hint: expect.any(String) as string,
     })
     expect(await call(agent, 'fly')).toMatchObject({ code: 'action_unknown' })
@@ -355,16 +376,18 @@ describe('a call', () => {
     expect(await call(agent, 'send', { to: 1 })).toMatchObject({ code: 'params_invalid' })
   })
 
-  test('whose answer is larger than a frame is refused with what to do', async () => {
+  test('a call whose answer is larger than a frame is rejected with a hint', async () => {
     hub = await liveHub()
     await add('bob')
     for (let n = 0; n < 6; n++) await send('bob', { payload: 'x'.repeat(60_000) })
     const agent = await hub.join('bob', 'agent')
-    expect(await call(agent, 'inbox', { limit: 6 })).toMatchObject({ code: 'limit_reached' })
+    const page = { facade: 'signals', action: 'inbox', params: { limit: 3 } }
+    const both = await call(agent, 'batch', { calls: [page, page] }, 'workflow')
+    expect(both).toMatchObject({ code: 'limit_reached' })
     expect((await call(agent, 'inbox', { limit: 3 })).result).toMatchObject({ signals: { length: 3 } })
   })
 
-  test('may set itself bounds, and say which run it belongs to', async () => {
+  test('a call may contain limits and the id of its run', async () => {
     hub = await liveHub()
     await add('bob')
     const agent = await hub.join('bob', 'agent')
@@ -390,7 +413,7 @@ describe('a call', () => {
     [{ narrowing: { read_only: true, facade: ['git'] } }, '"facade" in narrowing'],
     [{ context: { scpoe: 'x' } }, '"scpoe" in context (did you mean scope?); allowed: agent_id, run_id, '],
     [{ read_only: true }, '"read_only"'],
-  ])('with %j is refused, and nothing is done', async (said, why) => {
+  ])('a call with %j is rejected without an effect', async (said, why) => {
     hub = await liveHub()
     await add('bob')
     const agent = await hub.join('bob', 'agent')
@@ -398,13 +421,14 @@ describe('a call', () => {
     expect(
       await agent.ask({ type: 'call', facade: 'signals', action: 'send', params, ...said }),
     ).toMatchObject({
-      ...{ type: 'error', code: 'frame_invalid' },
+      type: 'error',
+      code: 'frame_invalid',
       detail: expect.stringContaining(`unknown field ${why}`) as string,
     })
     expect(hub.stores.signals.pendingCount('bob')).toBe(0)
   })
 
-  test('keeps the order of sends on one link', async () => {
+  test('calls on one link keep the order of sends', async () => {
     hub = await liveHub()
     await add('bob')
     const agent = await hub.join('alice', 'agent')
@@ -418,27 +442,27 @@ describe('a call', () => {
       })
     }
     await eventually('all are stored', () => hub.stores.signals.pendingCount('bob') === 20)
-    const waiting = await hub.stores.signals.look('bob', 20)
+    const waiting = await hub.stores.signals.readPending('bob', 20)
     expect(waiting.map(({ signal }) => signal.payload)).toEqual(Array.from({ length: 20 }, (_, n) => n))
   })
 })
 
-describe('silence', () => {
-  test('is broken by a ping every thirty seconds, and ends the link after sixty', async () => {
+describe('a silent link', () => {
+  test('a silent link is pinged every thirty seconds and closed after sixty', async () => {
     hub = await liveHub()
     const client = await hub.join('bob', 'observer')
     let pings = 0
     client.socket.on('ping', () => (pings += 1))
     await hub.clock.advance(LIMITS.ws_ping_interval_ms)
     await eventually('a ping came', () => pings === 1)
-    // The answer to it has come back: only now does the silence begin.
+    // Its response has arrived: the silence begins here.
     await client.settled()
     client.socket.pause()
     await hub.clock.advance(LIMITS.ws_silence_max_ms + LIMITS.sweep_interval_ms)
-    await eventually('it is gone', () => hub.hub.doors.health().connected.observer === 0)
+    await eventually('it is gone', () => hub.hub.api.health().connected.observer === 0)
   })
 
-  test('of one that speaks and answers no ping, which a drain waits for, ends the link', async () => {
+  test('a link whose client sends frames but answers no ping, which a drain waits for, is closed', async () => {
     hub = await liveHub()
     await add('bob')
     const client = await hub.join('bob', 'agent')
@@ -450,10 +474,10 @@ describe('silence', () => {
       client.send({ type: 'heartbeat', seq: passed })
       await hub.clock.advance(LIMITS.sweep_interval_ms)
     }
-    await eventually('it is gone', () => hub.hub.doors.health().connected.agent === 0)
+    await eventually('it is gone', () => hub.hub.api.health().connected.agent === 0)
   })
 
-  test('is not the same as a missing heartbeat: a daemon that only pings expires', async () => {
+  test('a daemon that pings without heartbeats expires', async () => {
     hub = await liveHub()
     const daemon = await hub.join('bob', 'daemon')
     for (let n = 0; n < 4; n++) {
@@ -467,7 +491,7 @@ describe('silence', () => {
     ])
   })
 
-  test('of a client that does not read ends its link, not the hub', async () => {
+  test('a client that does not read loses its link and does not affect the hub', async () => {
     hub = await liveHub()
     await add('bob')
     const client = await hub.join('bob', 'agent')
@@ -479,7 +503,7 @@ describe('silence', () => {
     const flood = { type: 'publish', channel: 'topics/flood', event: 'x', data } as const
     await eventually('it is cut off', async () => {
       await Promise.all(Array.from({ length: 8 }, () => noisy.ask(flood)))
-      return hub.hub.doors.health().connected.agent === 1
+      return hub.hub.api.health().connected.agent === 1
     })
     await noisy.settled()
   })

@@ -1,10 +1,10 @@
-/** Who gets in: tokens, kinds, hosts and origins; and what becomes of those who are still inside at the end. */
+/** Tests access: tokens, kinds, hosts and origins, and open connections when the hub stops. */
 import { connect } from 'node:net'
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest'
-import { LIMITS } from '../../../src/contracts/limits.ts'
+import { LIMITS } from '../../../src/contracts/limits/limits.ts'
 import { tokenOf, redactUrl } from '../../../src/transports/http/guard.ts'
-import { liveHub, type LiveHub } from '../../support/live-hub.ts'
-import { refusedWith, startSmallHub, type SmallHub } from '../../support/small-hub.ts'
+import { liveHub, type LiveHub } from '../../support/worlds/live-hub.ts'
+import { refusedWith, startSmallHub, type SmallHub } from '../../support/worlds/small-hub.ts'
 import { defineAction, defineFacade } from '../../../src/kernel/define.ts'
 import * as z from 'zod'
 
@@ -34,7 +34,7 @@ describe('a running hub', () => {
     ['GET', '/no/such/route'],
   ] as const
 
-  test.each(PROTECTED)('%s %s needs a token', async (method, path) => {
+  test.each(PROTECTED)('the hub requires a token for %s %s', async (method, path) => {
     const refused = async (token: string | null) => (await hub.request(method, path, { token })).body['code']
     expect(await refused(null)).toBe('token_missing')
     expect(await refused('made.up')).toBe('token_invalid')
@@ -44,7 +44,7 @@ describe('a running hub', () => {
     expect(missing.headers.get('www-authenticate')).toBe('Bearer')
   })
 
-  test('another scheme than Bearer is no token', async () => {
+  test('a scheme other than Bearer is not a token', async () => {
     const answer = await hub.request('GET', '/facades', {
       token: null,
       headers: { authorization: 'Basic YTpi' },
@@ -52,7 +52,7 @@ describe('a running hub', () => {
     expect(answer.body['code']).toBe('token_invalid')
   })
 
-  // What each kind gets for each kind of action: the policy seen from outside.
+  // Expected statuses for each kind of caller and action.
   const send = { to: 'bob', intent: 'x', priority: 0 }
   test.each([
     ['operator', 'signals/send', send, 200],
@@ -77,14 +77,14 @@ describe('a running hub', () => {
     ['agent', 'projects/list', {}, 403],
     ['agent', 'projects/remove', { project: '/x' }, 403],
     ['operator', 'projects/list', {}, 200],
-  ] as const)('the %s may call %s or not', async (kind, action, body, status) => {
+  ] as const)('access of the %s to %s follows its kind', async (kind, action, body, status) => {
     const token = kind === 'operator' ? hub.operator : hub.token('ada', kind)
     const answer = await hub.request('POST', `/api/${action}`, { token, body })
     expect(answer.status, answer.text).toBe(status)
     if (status === 403) expect(['kind_forbidden', 'operator_required']).toContain(answer.body['code'])
   })
 
-  test('an agent sees neither another’s inbox nor another’s signal', async () => {
+  test("an agent cannot read another persona's inbox or signals", async () => {
     const sent = await hub.request('POST', '/api/signals/send', { body: send })
     const asAda = { token: hub.token('ada') }
     expect((await hub.request('GET', '/api/signals/inbox?to=bob', asAda)).body['code']).toBe(
@@ -103,7 +103,7 @@ describe('a running hub', () => {
     expect(dead.body['replayed']).toEqual([])
   })
 
-  test('/mcp takes its token from the query as well, and no other route does', async () => {
+  test('only /mcp also accepts a token in the query', async () => {
     const token = hub.token('ada')
     const ping = { jsonrpc: '2.0', id: 1, method: 'ping' }
     const mcp = await hub.request('POST', `/mcp?token=${token}`, { token: null, body: ping })
@@ -113,7 +113,7 @@ describe('a running hub', () => {
     )
   })
 
-  test('token requests are bounded', async () => {
+  test('token requests are rate-limited', async () => {
     const ask = () => hub.request('POST', '/auth/token', { body: { identity: 'ada', kind: 'agent' } })
     const statuses = new Set<number>()
     for (let asked = 0; asked <= LIMITS.token_requests_per_minute_max; asked += 50) {
@@ -129,7 +129,7 @@ describe('a running hub', () => {
 })
 
 describe('a token', () => {
-  test('comes from the header first, then from the query where that is allowed', () => {
+  test('a token in the header takes precedence over one in the query', () => {
     expect(tokenOf({ authorization: 'Bearer a.b' }, '/ws?token=c.d')).toBe('a.b')
     expect(tokenOf({ authorization: 'bearer  a.b ' })).toBe('a.b')
     expect(tokenOf({}, '/ws?x=1&token=c.d')).toBe('c.d')
@@ -137,19 +137,19 @@ describe('a token', () => {
     expect(tokenOf({})).toBeNull()
   })
 
-  test('never stands in a log', () => {
+  test('a token is never logged', () => {
     expect(redactUrl('/mcp?token=secret&x=1')).toBe('/mcp?token=REDACTED&x=1')
     expect(redactUrl('/ws?a=1&TOKEN=secret')).toBe('/ws?a=1&TOKEN=REDACTED')
     expect(redactUrl('/call')).toBe('/call')
   })
 
-  test('that is malformed is refused before anything is read', async () => {
+  test('a malformed token is rejected before the body is read', async () => {
     expect(await refusedWith(() => tokenOf({ authorization: 'Bearer' }))).toBe('token_invalid')
     expect(await refusedWith(() => tokenOf({ authorization: 'Bearer a b' }))).toBe('token_invalid')
   })
 })
 
-describe('every door of a hub', () => {
+describe('every endpoint of a hub', () => {
   let hub: LiveHub
   beforeAll(async () => {
     hub = await liveHub()
@@ -162,25 +162,30 @@ describe('every door of a hub', () => {
     ...['Connection: Upgrade', 'Upgrade: websocket', 'Sec-WebSocket-Version: 13'],
     'Sec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==',
   ]
-  /** Every way in. `asks`: what is made of a request without a token. */
+  /** All endpoints. `asks`: the response to a request without a token. */
   const DOORS = [
     { door: '/health', method: 'GET', lines: [], body: '', asks: 'nothing', in_query: false, status: 200 },
     { door: '/ready', method: 'GET', lines: [], body: '', asks: 'nothing', in_query: false, status: 200 },
     { door: '/facades', method: 'GET', lines: [], body: '', asks: 'token', in_query: false, status: 200 },
     {
-      ...{
-        door: '/api/signals/inbox',
-        method: 'POST',
-        lines: ['Content-Type: application/json'],
-        body: '{}',
-      },
-      ...{ asks: 'token', in_query: false, status: 200 },
+      door: '/api/signals/inbox',
+      method: 'POST',
+      lines: ['Content-Type: application/json'],
+      body: '{}',
+      asks: 'token',
+      in_query: false,
+      status: 200,
     },
     {
-      ...{ door: '/mcp', method: 'POST', body: PING, asks: 'token', in_query: true, status: 200 },
+      door: '/mcp',
+      method: 'POST',
+      body: PING,
+      asks: 'token',
+      in_query: true,
+      status: 200,
       lines: ['Content-Type: application/json', 'Accept: application/json, text/event-stream'],
     },
-    // The token is checked with the first frame, which may bring it.
+    // The token is checked with the first frame, which may contain it.
     { door: '/ws', method: 'GET', lines: UPGRADE, body: '', asks: 'later', in_query: true, status: 101 },
   ] as const
 
@@ -188,14 +193,14 @@ describe('every door of a hub', () => {
 
   interface Form {
     form: string
-    /** In place of the hub's own; null for none. */
+    /** Replaces the hub's own host; null for none. */
     host?: string | null
     origins?: string[]
     authorization?: string[]
     in_query?: boolean
     refused: boolean
   }
-  /** Every header the doors look at, in every form that they tell apart. */
+  /** All headers that the endpoints check, in all forms that they distinguish. */
   const formsOf = (own: string, port: number, token: string): Form[] => [
     { form: 'its own host', refused: false },
     { form: 'localhost', host: `localhost:${port}`, refused: false },
@@ -213,7 +218,9 @@ describe('every door of a hub', () => {
       ...[`${own}.evil.example`, `evil.${own}`, `evil@${own}`, `${own}, evil.example`, `http://${own}`],
     ].map((host) => ({ form: `Host ${String(host)}`, host, refused: true })),
     ...[`http://${own}`, `https://${own}`, `HTTP://${own}`, `http://LOCALHOST:${port}`].map((origin) => ({
-      ...{ form: `Origin ${origin}`, origins: [origin], refused: false },
+      form: `Origin ${origin}`,
+      origins: [origin],
+      refused: false,
     })),
     ...[
       ...['', 'null', 'file://', 'http://localhost', 'https://evil.example', own, `//${own}`, `ws://${own}`],
@@ -221,11 +228,14 @@ describe('every door of a hub', () => {
     ].map((origin) => ({ form: `Origin ${origin}`, origins: [origin], refused: true })),
     { form: 'two origins', origins: [`http://${own}`, 'https://evil.example'], refused: true },
     ...[`Bearer ${token}`, `bearer   ${token}`, `BEARER ${token} `].map((authorization) => ({
-      ...{ form: authorization.replace(token, 'TOKEN'), authorization: [authorization], refused: false },
+      form: authorization.replace(token, 'TOKEN'),
+      authorization: [authorization],
+      refused: false,
     })),
     ...['', 'Bearer', 'Bearer ', token, `Basic ${token}`, `Bearer ${token} more`, 'Bearer made.up'].map(
       (authorization) => ({
-        ...{ form: `Authorization ${authorization.replace(token, 'TOKEN')}`, authorization: [authorization] },
+        form: `Authorization ${authorization.replace(token, 'TOKEN')}`,
+        authorization: [authorization],
         refused: true,
       }),
     ),
@@ -240,7 +250,7 @@ describe('every door of a hub', () => {
     { form: 'a token in the query', authorization: [], in_query: true, refused: false },
   ]
 
-  /** By hand: fetch sets some of these headers itself. Resolves with the status. */
+  /** Sends a raw request, because fetch sets some of these headers itself. Resolves with the status. */
   const knock = (lines: readonly string[], body: string) =>
     new Promise<number>((resolve, reject) => {
       const socket = connect(port(), '127.0.0.1')
@@ -258,7 +268,7 @@ describe('every door of a hub', () => {
     })
 
   test.each(DOORS)(
-    '$door refuses every wrong Host, Origin and Authorization, and takes the right ones',
+    '$door rejects invalid values of Host, Origin and Authorization, and accepts valid ones',
     async (at) => {
       const own = `127.0.0.1:${port()}`
       const token = hub.token('ada')
@@ -288,7 +298,7 @@ describe('every door of a hub', () => {
   )
 })
 
-describe('a hub that stops', () => {
+describe('a stopping hub', () => {
   let hub: SmallHub
   let finish: () => void
   let entered: Promise<void>
@@ -338,34 +348,37 @@ describe('a hub that stops', () => {
     ['/mcp of the 2025 era', '/mcp', toolCall({}), {}],
     ['/mcp of 2026-07-28', '/mcp', toolCall(envelope), { ...MODERN, 'mcp-name': 'slow_wait' }],
     ['the SDK’s entry', '/mcp', toolCall(envelope), { ...MODERN, 'mcp-name': '=?base64?c2xvd193YWl0?=' }],
-  ])('finishes what runs and takes nothing new, over %s', async (_, path, body, headers) => {
-    hub = await startSmallHub({ facades: [slowFacade()] })
-    const kept = connect(hub.port, '127.0.0.1')
-    await new Promise((resolve) => kept.once('connect', resolve))
-    const running = hub.request('POST', path, { body, headers })
-    await entered
-    const closed = hub.close()
+  ])(
+    'a stopping hub finishes running calls and accepts no new ones, over %s',
+    async (_, path, body, headers) => {
+      hub = await startSmallHub({ facades: [slowFacade()] })
+      const kept = connect(hub.port, '127.0.0.1')
+      await new Promise((resolve) => kept.once('connect', resolve))
+      const running = hub.request('POST', path, { body, headers })
+      await entered
+      const closed = hub.close()
 
-    let text = ''
-    const answered = new Promise<void>((resolve) =>
-      kept.on('data', (chunk) => {
-        text += chunk.toString()
-        resolve()
-      }),
-    )
-    kept.write(
-      `GET /facades HTTP/1.1\r\nHost: 127.0.0.1:${hub.port}\r\nAuthorization: Bearer ${hub.operator}\r\n\r\n`,
-    )
-    await answered
-    expect(text).toMatch(/^HTTP\/1\.1 503 /)
-    expect(text).toContain('"code":"hub_stopping"')
-    expect(text.toLowerCase()).toContain('connection: close')
+      let text = ''
+      const answered = new Promise<void>((resolve) =>
+        kept.on('data', (chunk) => {
+          text += chunk.toString()
+          resolve()
+        }),
+      )
+      kept.write(
+        `GET /facades HTTP/1.1\r\nHost: 127.0.0.1:${hub.port}\r\nAuthorization: Bearer ${hub.operator}\r\n\r\n`,
+      )
+      await answered
+      expect(text).toMatch(/^HTTP\/1\.1 503 /)
+      expect(text).toContain('"code":"hub_stopping"')
+      expect(text.toLowerCase()).toContain('connection: close')
 
-    finish()
-    const answer = await running
-    expect(answer.status).toBe(200)
-    expect(answer.text).toContain('"done":true')
-    await closed
-    kept.destroy()
-  })
+      finish()
+      const answer = await running
+      expect(answer.status).toBe(200)
+      expect(answer.text).toContain('"done":true')
+      await closed
+      kept.destroy()
+    },
+  )
 })

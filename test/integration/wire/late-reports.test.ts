@@ -1,8 +1,8 @@
-/** What a daemon had sent before a drain may reach the hub after it. */
+/** Tests reports that a daemon sent before a drain and that reach the hub after it. */
 import { afterEach, beforeEach, describe, expect, test } from 'vitest'
 import type { SurfaceFacts } from '../../../src/contracts/registry.ts'
 import type { DrainResult } from '../../../src/contracts/signal.ts'
-import { liveHub, type Client, type LiveHub } from '../../support/live-hub.ts'
+import { liveHub, type Client, type LiveHub } from '../../support/worlds/live-hub.ts'
 
 let hub: LiveHub
 let daemon: Client
@@ -14,7 +14,7 @@ beforeEach(async () => {
 })
 afterEach(() => hub.close())
 
-/** The hub has heard it once this resolves. */
+/** Resolves when the hub has processed the report. */
 async function report(turn: 'idle' | 'busy', turn_seq: number): Promise<void> {
   daemon.send({
     type: 'heartbeat',
@@ -40,10 +40,10 @@ const read = (signal_id: string) =>
 
 const isFinal = async (signal_id: string) => (await read(signal_id)).stages.confirmed_at !== null
 
-test('the end of a turn that was sent before the drain makes nothing final', async () => {
+test('an end of turn sent before the drain does not confirm it', async () => {
   await report('busy', 1)
   await daemon.settled()
-  // From here on the daemon hears nothing, and so says nothing that comes after the drain.
+  // From here on the daemon receives nothing, so it sends nothing after the drain.
   daemon.socket.pause()
   const signal_id = await drained()
   await report('idle', 1)
@@ -57,7 +57,7 @@ test('the end of a turn that was sent before the drain makes nothing final', asy
   expect(await isFinal(signal_id)).toBe(true)
 })
 
-test('the end of the turn that has drained makes it final', async () => {
+test('the end of the turn of the drain confirms it', async () => {
   await report('busy', 1)
   await daemon.settled()
   const signal_id = await drained()
@@ -67,16 +67,19 @@ test('the end of the turn that has drained makes it final', async () => {
   expect(await isFinal(signal_id)).toBe(true)
 })
 
-describe('a daemon that began again', () => {
+describe('a restarted daemon', () => {
   test.each([
-    ['keeps what its session has drained, which runs on in the same process', 'client-1', 'acked'],
-    ['gives back what its session had drained in a process that has ended', 'client-2', 'released'],
-    ['gives it back where the process is not known', undefined, 'released'],
-  ])('%s', async (_, instance_id, status) => {
+    ['keeps the leases of a session that runs on in the same process', 'client-1', 'acked'],
+    ['causes a release of leases of a session whose process has ended', 'client-2', 'released'],
+    ['causes a release of leases of a session whose process is unknown', undefined, 'released'],
+  ])('a restarted daemon %s', async (_, instance_id, status) => {
     const here = { attached: true, session_id: 'run-1', turn_seq: 1 } as const
     tell({ ...here, turn: 'busy', instance_id: 'client-1' })
     await daemon.settled()
     const signal_id = await drained()
+    // The hub has read everything that the daemon sent so far.
+    await hub.call('signals', 'inbox', { to: 'bob', limit: 1 })
+    await daemon.settled()
     daemon.socket.terminate()
     daemon = await hub.join('bob', 'daemon', { surface: 'claude-code' })
     tell({ attached: false, session_id: null, turn: 'unknown', turn_seq: 0, returning_session_id: 'run-1' })
@@ -90,7 +93,7 @@ describe('a daemon that began again', () => {
     expect(after.stages.confirmed_at === null).toBe(status === 'released')
   })
 
-  test('gives back at once what a session had drained that is not the one it expects', async () => {
+  test('a restarted daemon causes an immediate release of leases of an unexpected session', async () => {
     await report('busy', 1)
     await daemon.settled()
     const signal_id = await drained()
@@ -101,7 +104,7 @@ describe('a daemon that began again', () => {
   })
 })
 
-test('a session whose process was replaced under its daemon gives back what it had drained', async () => {
+test('leases of a session whose process was replaced under its daemon are released', async () => {
   const here = { attached: true, session_id: 'run-1', turn_seq: 1 } as const
   tell({ ...here, turn: 'busy', instance_id: 'server-1' })
   await daemon.settled()

@@ -1,9 +1,9 @@
-/** What becomes of a call whose answer is lost between hub and bridge, by whatever name it was made. */
+/** Tests calls whose response is lost between hub and bridge, under every name of the action. */
 import { expect, test } from 'vitest'
-import { bridgedClient, payloads } from '../../support/bridge-client.ts'
-import { breakingRelay } from '../../support/breaking-relay.ts'
+import { bridgedClient, payloads } from '../../support/worlds/bridge-client.ts'
+import { breakingRelay } from '../../support/fakes/breaking-relay.ts'
 import { closedAfterwards } from '../../support/closed-afterwards.ts'
-import { send, startSmallHub, type SmallHub } from '../../support/small-hub.ts'
+import { send, startSmallHub, type SmallHub } from '../../support/worlds/small-hub.ts'
 
 const open = closedAfterwards()
 
@@ -35,7 +35,7 @@ const DRAINS: [string, Record<string, unknown>][] = [
   ['prism_signals_pending', {}],
 ]
 
-test.each(DRAINS)('a drain by %s %j is drained again', async (name, args) => {
+test.each(DRAINS)('a drain with a lost answer by %s %j is repeated', async (name, args) => {
   const hub = await startHub()
   await send(hub, 'one')
   const client = await connect(hub, (body, nth) => body.includes('pending') && nth === 1)
@@ -43,15 +43,18 @@ test.each(DRAINS)('a drain by %s %j is drained again', async (name, args) => {
   expect(client.broken()).toBe(1)
 })
 
-test.each(DRAINS)('a drain by %s %j that is lost twice comes with the next', async (name, args) => {
-  const hub = await startHub()
-  await send(hub, 'one')
-  const client = await connect(hub, (body, nth) => body.includes('pending') && nth <= 2)
-  expect((await client.call(name, args)).structuredContent).toMatchObject({ code: 'hub_unreachable' })
-  expect(payloads(await client.call(name, args))).toEqual(['one'])
-})
+test.each(DRAINS)(
+  'a drain by %s %j whose answer is lost twice is part of the next drain',
+  async (name, args) => {
+    const hub = await startHub()
+    await send(hub, 'one')
+    const client = await connect(hub, (body, nth) => body.includes('pending') && nth <= 2)
+    expect((await client.call(name, args)).structuredContent).toMatchObject({ code: 'hub_unreachable' })
+    expect(payloads(await client.call(name, args))).toEqual(['one'])
+  },
+)
 
-test.each(DRAINS)('a drain by %s %j waits for the one before it', async (name, args) => {
+test.each(DRAINS)('a drain by %s %j waits for the previous one', async (name, args) => {
   const hub = await startHub()
   await send(hub, 'one')
   const client = await connect(hub, (body, nth) => body.includes('pending') && nth === 1)
@@ -59,7 +62,7 @@ test.each(DRAINS)('a drain by %s %j waits for the one before it', async (name, a
   expect(answers.map(payloads)).toEqual([['one'], []])
 })
 
-test('a drain whose answer was lost where signals are closed is told that they are', async () => {
+test('a drain with a lost answer fails with the reason after signals were closed to its caller', async () => {
   const hub = await startSmallHub({ grants: { facets: ['work'], pro: false, intents: {} } })
   open.push(hub)
   const client = await connect(hub, (body, nth) => body.includes('signals_pending') && nth === 1)
@@ -70,7 +73,7 @@ test('a drain whose answer was lost where signals are closed is told that they a
   expect(client.broken()).toBe(1)
 })
 
-test('no batch takes what would be lost with its answer', async () => {
+test('a batch does not drain, because its answer may be lost', async () => {
   const hub = await startHub()
   await send(hub, 'one')
   const client = await connect(hub, (body, nth) => body.includes('batch') && nth === 1)
@@ -85,7 +88,7 @@ test.each<[string, Record<string, unknown>]>([
   ['signals', { action: 'pending', params: { peek: true } }],
   ['tool_invoke', { name: 'signals_pending', args: { peek: true } }],
   ['signals', { action: 'ack', params: { signal_ids: ['01JZ0000000000000000000000'] } }],
-])('what changes nothing the second time is said again: %s %j', async (name, args) => {
+])('a repeatable call with a lost answer is repeated: %s %j', async (name, args) => {
   const hub = await startHub()
   const client = await connect(hub, (body, nth) => body.includes(`"name":"${name}"`) && nth === 1)
   expect((await client.call(name, args)).isError).toBeUndefined()
@@ -100,10 +103,10 @@ const READS: [string, Record<string, unknown>][] = [
   ['tool', { action: 'invoke', params: { name: 'coordinator.status' } }],
   ['tool_search', { query: 'who blocks whom' }],
 ]
-/** Only the call itself, not the question what it does. */
+/** Matches only the call itself, not the request for its description. */
 const itself = (name: string) => (body: string) => body.includes(`"name":"${name}","arguments"`)
 
-test.each(READS)('what only reads is asked once more when its answer was lost: %s %j', async (name, args) => {
+test.each(READS)('a reading call with a lost answer is repeated: %s %j', async (name, args) => {
   const hub = await startHub()
   const client = await connect(hub, (body, nth) => itself(name)(body) && nth === 1)
   const answer = await client.call(name, args)
@@ -111,7 +114,7 @@ test.each(READS)('what only reads is asked once more when its answer was lost: %
   expect(answer.structuredContent?.['code']).not.toBe('hub_unreachable')
 })
 
-test('what only reads is asked once more, not for ever', async () => {
+test('a reading call is repeated only once', async () => {
   const hub = await startHub()
   const client = await connect(hub, itself('coordinator'))
   const answer = await client.call('coordinator', { action: 'status' })
@@ -126,32 +129,36 @@ test.each<[string, Record<string, unknown>]>([
   ['coordinator', { action: 'no_such_action' }],
   ['coordinator', {}],
   ['no_such_tool', {}],
-])('what may change something, or is unknown, is not said again: %s %j', async (name, args) => {
+])('a changing or unknown call with a lost answer is not repeated: %s %j', async (name, args) => {
   const hub = await startHub()
   const client = await connect(hub, itself(name))
   const answer = await client.call(name, args)
   expect(answer.structuredContent).toMatchObject({ code: 'hub_unreachable' })
-  expect(answer.structuredContent?.['hint']).toContain('may or may not have acted')
+  expect(answer.structuredContent?.['hint']).toContain('may or may not have been carried out')
   expect(client.broken()).toBe(1)
 })
 
-test('what may be said twice is not called undone when no answer came', async () => {
+test('a repeatable call without an answer is not reported as undone', async () => {
   const hub = await startHub()
   const client = await connect(hub, itself('signals'))
   const send = { to: 'ada', intent: 'test', idempotency_key: 'once' }
   const params = { name: 'signals', arguments: { action: 'send', params: send } }
   const asked = client.upstream.request('tools/call', params, { repeatable: true, wait_ms: 0 })
   await expect(asked).rejects.toMatchObject({
-    ...{ code: 'hub_unreachable', hint: expect.stringContaining('may or may not have acted') as string },
+    code: 'hub_unreachable',
+    hint: expect.stringContaining('may or may not have been carried out') as string,
   })
   expect(hub.lines.filter(({ action }) => action === 'send')).toHaveLength(1)
 })
 
-test.each(['release', 'replay'])('%s is not said again: somebody may have drained since', async (action) => {
-  const hub = await startHub()
-  const signal_id = await send(hub, 'one')
-  const client = await connect(hub, (body, nth) => body.includes(`"${action}"`) && nth === 1)
-  const answer = await client.call('signals', { action, params: { signal_ids: [signal_id] } })
-  expect(answer.structuredContent).toMatchObject({ code: 'hub_unreachable' })
-  expect(hub.lines.filter((line) => line.action === action)).toHaveLength(1)
-})
+test.each(['release', 'replay'])(
+  '%s is not repeated, because another client may have drained in between',
+  async (action) => {
+    const hub = await startHub()
+    const signal_id = await send(hub, 'one')
+    const client = await connect(hub, (body, nth) => body.includes(`"${action}"`) && nth === 1)
+    const answer = await client.call('signals', { action, params: { signal_ids: [signal_id] } })
+    expect(answer.structuredContent).toMatchObject({ code: 'hub_unreachable' })
+    expect(hub.lines.filter((line) => line.action === action)).toHaveLength(1)
+  },
+)

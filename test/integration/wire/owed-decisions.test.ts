@@ -1,12 +1,12 @@
 import { afterEach, expect, test } from 'vitest'
-import { TurnbellError } from '../../../src/contracts/errors.ts'
-import { LIMITS } from '../../../src/contracts/limits.ts'
+import { TurnbellError } from '../../../src/contracts/errors/errors.ts'
+import { LIMITS } from '../../../src/contracts/limits/limits.ts'
 import { createMemoryEventLog } from '../../../src/storage/memory/event-log.ts'
 import { createMemoryRecordStore } from '../../../src/storage/memory/record-store.ts'
 import { eventually } from '../../support/eventually.ts'
-import { fakeClock } from '../../support/fake-clock.ts'
-import { liveHub, type LiveHub } from '../../support/live-hub.ts'
-import { troubledRecords } from '../../support/troubled-records.ts'
+import { fakeClock } from '../../support/fakes/fake-clock.ts'
+import { liveHub, type LiveHub } from '../../support/worlds/live-hub.ts'
+import { troubledRecords } from '../../support/disk/troubled-records.ts'
 
 let hub: LiveHub
 afterEach(() => hub.close())
@@ -17,7 +17,7 @@ const said = async () => {
   return entries.map(({ summary }) => summary)
 }
 
-test('what is owed of a decision is told by a hub that nobody decides with any more, and by the next one', async () => {
+test('pending outbox items of a decision are delivered by a hub without further decisions, and by its successor', async () => {
   const clock = fakeClock()
   const kept = createMemoryRecordStore()
   let shut = true
@@ -31,7 +31,7 @@ test('what is owed of a decision is told by a hub that nobody decides with any m
 
   hub = await liveHub({ clock, stores: { records } })
   await clock.advance(LIMITS.outbox_sweep_ms)
-  // Nobody has called for it, so nobody has looked.
+  // No request has been made, so no check has run.
   expect(hub.logged.filter(({ level }) => level === 'warn')).toEqual([])
   expect(await said()).toEqual([])
   await clock.advance(LIMITS.outbox_sweep_ms)

@@ -1,9 +1,9 @@
 import { afterEach, describe, expect, test } from 'vitest'
 import { CLOSE, type HubFrame } from '../../../src/contracts/frames.ts'
-import { LIMITS } from '../../../src/contracts/limits.ts'
+import { LIMITS } from '../../../src/contracts/limits/limits.ts'
 import { eventually } from '../../support/eventually.ts'
-import { liveHub, type Client, type LiveHub } from '../../support/live-hub.ts'
-import { facts } from '../../support/signal-world.ts'
+import { liveHub, type Client, type LiveHub } from '../../support/worlds/live-hub.ts'
+import { facts } from '../../support/worlds/signal-world.ts'
 
 let hub: LiveHub
 afterEach(() => hub.close())
@@ -12,7 +12,7 @@ const add = (identity: string) => hub.call('personas', 'add', { identity, surfac
 const send = (to: string) =>
   hub.call<{ signal_id: string; route: object }>('signals', 'send', { to, intent: 'note' })
 
-/** Peer frames as `joined daemon d-1`, `left agent run-1 preempt`. */
+/** Returns peer frames as `joined daemon d-1` or `left agent run-1 preempt`. */
 function peers(client: Client): string[] {
   return client.frames.flatMap((frame: HubFrame) => {
     if (frame.type === 'peer.joined') return [`joined ${frame.kind} ${frame.session_id}`]
@@ -26,7 +26,7 @@ async function watcher(channel = 'global'): Promise<Client> {
 }
 
 describe('signals for one session', () => {
-  test('are told to the daemon as free when that session leaves, because another may drain them now', async () => {
+  test('signals for one session are published to the daemon as free when that session leaves', async () => {
     hub = await liveHub()
     await add('bob')
     const agent = await hub.join('bob', 'agent', { session_id: 'run-1', surface: 'mcp' })
@@ -34,13 +34,18 @@ describe('signals for one session', () => {
     daemon.send({ type: 'heartbeat', seq: 1, surface: facts('run-2') })
     await daemon.settled()
     const { signal_id } = await hub.call<{ signal_id: string }>('signals', 'send', {
-      ...{ to: 'bob', intent: 'note', to_session: 'run-1' },
+      to: 'bob',
+      intent: 'note',
+      to_session: 'run-1',
     })
     await daemon.settled()
     expect(daemon.frames.some(({ type }) => type === 'signal.pushed')).toBe(false)
     agent.socket.close()
     expect(await daemon.next('signal.released')).toEqual({
-      ...{ type: 'signal.released', signal_ids: [signal_id], pending_count: 1, in_progress_count: 0 },
+      type: 'signal.released',
+      signal_ids: [signal_id],
+      pending_count: 1,
+      in_progress_count: 0,
     })
     const { events } = hub.stores.events.read({ type: 'signal.freed', limit: 9 })
     expect(events).toMatchObject([{ agent_id: 'bob', data: { session_id: 'run-1', pending_count: 1 } }])
@@ -48,31 +53,39 @@ describe('signals for one session', () => {
 
   test.each([
     ['at once', []],
-    ['after nobody was there', [{ ...facts('run-1'), attached: false, session_id: null }]],
-  ])('are pushed to the daemon whose surface has that session %s', async (_, between) => {
-    hub = await liveHub()
-    await add('bob')
-    await hub.join('bob', 'agent', { session_id: 'run-2', surface: 'mcp' })
-    const daemon = await hub.join('bob', 'daemon', { surface: 'command' })
-    const shows = (seq: number, surface: ReturnType<typeof facts>) =>
-      daemon.send({ type: 'heartbeat', seq, surface })
-    shows(1, facts('run-1'))
-    await daemon.settled()
-    const to_all = await send('bob')
-    const { signal_id } = await hub.call<{ signal_id: string }>('signals', 'send', {
-      ...{ to: 'bob', intent: 'note', to_session: 'run-2' },
-    })
-    for (const surface of [...between, facts('run-2'), facts('run-2')]) shows(2, surface)
-    await daemon.settled()
-    const pushed = daemon.frames.flatMap((frame) => (frame.type === 'signal.pushed' ? [frame] : []))
-    expect(pushed.map((frame) => [frame.signal_id, frame.pending_count])).toEqual([
-      [to_all.signal_id, 1],
-      [signal_id, 2],
-    ])
-    await eventually('it is noted', async () => (await hub.stores.signals.read(signal_id))?.stages.pushed_at)
-  })
+    ['after the agent was absent', [{ ...facts('run-1'), attached: false, session_id: null }]],
+  ])(
+    'signals for one session are pushed to the daemon whose surface has that session %s',
+    async (_, between) => {
+      hub = await liveHub()
+      await add('bob')
+      await hub.join('bob', 'agent', { session_id: 'run-2', surface: 'mcp' })
+      const daemon = await hub.join('bob', 'daemon', { surface: 'command' })
+      const shows = (seq: number, surface: ReturnType<typeof facts>) =>
+        daemon.send({ type: 'heartbeat', seq, surface })
+      shows(1, facts('run-1'))
+      await daemon.settled()
+      const to_all = await send('bob')
+      const { signal_id } = await hub.call<{ signal_id: string }>('signals', 'send', {
+        to: 'bob',
+        intent: 'note',
+        to_session: 'run-2',
+      })
+      for (const surface of [...between, facts('run-2'), facts('run-2')]) shows(2, surface)
+      await daemon.settled()
+      const pushed = daemon.frames.flatMap((frame) => (frame.type === 'signal.pushed' ? [frame] : []))
+      expect(pushed.map((frame) => [frame.signal_id, frame.pending_count])).toEqual([
+        [to_all.signal_id, 1],
+        [signal_id, 2],
+      ])
+      await eventually(
+        'it is noted',
+        async () => (await hub.stores.signals.read(signal_id))?.stages.pushed_at,
+      )
+    },
+  )
 
-  test('are pushed to, and counted by, a daemon whose surface cannot name its session', async () => {
+  test('signals for one session are pushed to and counted by a daemon whose surface cannot name its session', async () => {
     hub = await liveHub()
     await add('bob')
     await hub.join('bob', 'agent', { session_id: 'run-2', surface: 'mcp' })
@@ -80,13 +93,15 @@ describe('signals for one session', () => {
     daemon.send({ type: 'heartbeat', seq: 1, surface: { ...facts('run-1'), session_id: null } })
     await daemon.settled()
     const { signal_id } = await hub.call<{ signal_id: string }>('signals', 'send', {
-      ...{ to: 'bob', intent: 'note', to_session: 'run-2' },
+      to: 'bob',
+      intent: 'note',
+      to_session: 'run-2',
     })
     expect(await daemon.next('signal.pushed')).toMatchObject({ signal_id, pending_count: 1 })
     expect(await daemon.ask({ type: 'pending.peek' })).toMatchObject({ total: 1 })
   })
 
-  test('are refused once a daemon has said that nobody is there, whatever session it names beside that', async () => {
+  test('signals for one session are rejected after a daemon has reported an absent agent', async () => {
     hub = await liveHub()
     await add('bob')
     const daemon = await hub.join('bob', 'daemon', { surface: 'command' })
@@ -98,7 +113,7 @@ describe('signals for one session', () => {
     ).rejects.toThrow('target_stale')
   })
 
-  test('are not told when the session holds another row', async () => {
+  test('signals for one session are not published as free when the session has another registration', async () => {
     hub = await liveHub()
     await add('bob')
     const link = await hub.join('bob', 'agent', { session_id: 'run-1', surface: 'mcp' })
@@ -113,7 +128,7 @@ describe('signals for one session', () => {
 })
 
 describe('peer frames', () => {
-  test('tell of joining, leaving and preempting in the order in which it happened', async () => {
+  test('peer frames report joins, leaves and preemptions in order', async () => {
     hub = await liveHub()
     const eye = await watcher()
     await hub.join('bob', 'agent', { session_id: 'run-1' })
@@ -129,7 +144,7 @@ describe('peer frames', () => {
   })
 
   test.each(['agents/bob', 'sessions/run-1'])(
-    'come on %s to who listens there, and not to others',
+    'peer frames reach subscribers %s and no others',
     async (channel) => {
       hub = await liveHub()
       const eye = await watcher(channel)
@@ -141,16 +156,20 @@ describe('peer frames', () => {
     },
   )
 
-  test('name the persona, surface, kind and session, and nothing else', async () => {
+  test('peer frames contain the persona, surface, kind and session, and nothing else', async () => {
     hub = await liveHub()
     const eye = await watcher()
     await hub.join('bob', 'daemon', { session_id: 'd-1', surface: 'tmux' })
     expect(await eye.next('peer.joined')).toEqual({
-      ...{ type: 'peer.joined', identity: 'bob', surface: 'tmux', kind: 'daemon', session_id: 'd-1' },
+      type: 'peer.joined',
+      identity: 'bob',
+      surface: 'tmux',
+      kind: 'daemon',
+      session_id: 'd-1',
     })
   })
 
-  test('stand in the event stream as well', async () => {
+  test('peer events are in the event stream as well', async () => {
     hub = await liveHub()
     const client = await hub.join('bob', 'daemon', { session_id: 'd-1' })
     client.socket.close()
@@ -165,28 +184,28 @@ describe('peer frames', () => {
   })
 })
 
-describe('a second holder', () => {
-  test('with another session preempts: the first is told and closed with 4409', async () => {
+describe('a second client of a registration', () => {
+  test('a client with another session preempts the first, which is notified and closed with 4409', async () => {
     hub = await liveHub()
     const first = await hub.join('bob', 'daemon', { session_id: 'd-1' })
     const second = await hub.join('bob', 'daemon', { session_id: 'd-2' })
     expect(await first.next('error')).toMatchObject({ code: 'binding_stale', retry: 'after_rebind' })
     expect(await first.closed).toBe(CLOSE.stale)
     await second.settled()
-    expect(hub.hub.doors.health().connected.daemon).toBe(1)
+    expect(hub.hub.api.health().connected.daemon).toBe(1)
   })
 
-  test('with the same session takes over without a word', async () => {
+  test('a client with the same session takes over silently', async () => {
     hub = await liveHub()
     const first = await hub.join('bob', 'daemon', { session_id: 'd-1' })
     const second = await hub.join('bob', 'daemon', { session_id: 'd-1' })
     expect(await first.closed).toBe(1006)
     await second.settled()
     expect(first.frames.filter(({ type }) => type === 'error')).toEqual([])
-    expect(hub.hub.doors.health().connected.daemon).toBe(1)
+    expect(hub.hub.api.health().connected.daemon).toBe(1)
   })
 
-  test('of another kind or surface stands beside the first', async () => {
+  test('a client of another kind or surface coexists with the first', async () => {
     hub = await liveHub()
     const links = [
       await hub.join('bob', 'daemon', { session_id: 'a' }),
@@ -194,7 +213,7 @@ describe('a second holder', () => {
       await hub.join('bob', 'agent', { session_id: 'c', surface: 'tmux' }),
     ]
     for (const link of links) await link.settled()
-    expect(hub.hub.doors.health().connected).toEqual({ agent: 2, daemon: 1, observer: 0 })
+    expect(hub.hub.api.health().connected).toEqual({ agent: 2, daemon: 1, observer: 0 })
     const { personas } = await hub.call<{ personas: { registrations: { kind: string }[] }[] }>(
       'personas',
       'list',
@@ -202,7 +221,7 @@ describe('a second holder', () => {
     expect(personas[0]?.registrations.map(({ kind }) => kind).sort()).toEqual(['agent', 'agent', 'daemon'])
   })
 
-  test('that takes the place of a session with drained signals sends them back to pending', async () => {
+  test('a client that replaces a session with drained signals returns them to pending', async () => {
     hub = await liveHub()
     await add('bob')
     const { signal_id } = await send('bob')
@@ -215,7 +234,7 @@ describe('a second holder', () => {
 })
 
 describe('an expired daemon', () => {
-  test('is told to all, closed, and the route is stale; another one makes it live again', async () => {
+  test('an expired daemon is reported to all and closed, and its route is stale until another one connects', async () => {
     hub = await liveHub()
     await add('bob')
     const eye = await watcher()
@@ -236,7 +255,7 @@ describe('an expired daemon', () => {
 
 describe('wrapping a persona', () => {
   test.each(['wrap', 'remove'] as const)(
-    'tells its daemon to stop with reason %s and refuses what is sent then',
+    'wrapping a persona stops its daemon with reason %s, and later sends are rejected',
     async (why) => {
       hub = await liveHub()
       await add('bob')
@@ -251,7 +270,7 @@ describe('wrapping a persona', () => {
 })
 
 describe('turn reports', () => {
-  test('in heartbeats make the acks of a daemon-known session final', async () => {
+  test("turn reports in heartbeats confirm the drains of a daemon's session", async () => {
     hub = await liveHub()
     await add('bob')
     await send('bob')
@@ -260,14 +279,14 @@ describe('turn reports', () => {
     await daemon.settled()
     await hub.call('signals', 'pending', {}, hub.token('bob', 'agent', 'run-1'))
     expect(hub.stores.signals.leases()).toHaveLength(1)
-    // An end that overtakes the agent's answer would count a second later.
+    // An end that arrives before the agent's response would be counted again.
     await daemon.settled()
     daemon.send({ type: 'heartbeat', seq: 2, surface: facts('run-1', 'idle', 1) })
     await eventually('it is final', () => hub.stores.signals.leases().length === 0)
     expect(hub.stores.events.read({ type: 'signal.confirmed', limit: 5 }).events).toHaveLength(1)
   })
 
-  test('that a surface went away takes its acks back', async () => {
+  test('a report of a vanished surface releases its drains', async () => {
     hub = await liveHub()
     await add('bob')
     await send('bob')
@@ -279,7 +298,7 @@ describe('turn reports', () => {
     expect(await daemon.next('signal.released')).toMatchObject({ pending_count: 1 })
   })
 
-  test('end with the daemon, but what its agent drained stays drained', async () => {
+  test('turn reports end with the daemon, but confirmed drains stay confirmed', async () => {
     hub = await liveHub()
     await add('bob')
     await send('bob')
@@ -288,7 +307,7 @@ describe('turn reports', () => {
     await daemon.settled()
     await hub.call('signals', 'pending', {}, hub.token('bob', 'agent', 'run-1'))
     daemon.socket.terminate()
-    await eventually('it left', () => hub.hub.doors.health().connected.daemon === 0)
+    await eventually('it left', () => hub.hub.api.health().connected.daemon === 0)
     await hub.clock.advance(LIMITS.registration_expire_ms * 2)
     expect(hub.stores.signals.pendingCount('bob')).toBe(0)
     expect((await send('bob')).route).toEqual({ live: false, reason: 'daemon_down' })

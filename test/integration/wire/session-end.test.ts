@@ -1,16 +1,16 @@
-/** `POST /session/end`: an agent that only calls has no link whose end could be noticed, so it says so itself. */
+/** Tests `POST /session/end`: an agent without a link ends its session explicitly. */
 import { afterEach, describe, expect, test } from 'vitest'
-import { bridgedClient } from '../../support/bridge-client.ts'
-import { relayTo } from '../../support/breaking-relay.ts'
+import { bridgedClient } from '../../support/worlds/bridge-client.ts'
+import { relayTo } from '../../support/fakes/breaking-relay.ts'
 import { eventually } from '../../support/eventually.ts'
-import { liveHub, OPERATOR_TOKEN, type LiveHub } from '../../support/live-hub.ts'
-import { fakeClock } from '../../support/fake-clock.ts'
-import { TurnbellError } from '../../../src/contracts/errors.ts'
-import { LIMITS } from '../../../src/contracts/limits.ts'
+import { liveHub, OPERATOR_TOKEN, type LiveHub } from '../../support/worlds/live-hub.ts'
+import { fakeClock } from '../../support/fakes/fake-clock.ts'
+import { TurnbellError } from '../../../src/contracts/errors/errors.ts'
+import { LIMITS } from '../../../src/contracts/limits/limits.ts'
 import type { RecordStore } from '../../../src/ports/record-store.ts'
 import { createMemoryRecordStore } from '../../../src/storage/memory/record-store.ts'
-import type { Drains } from '../../../src/transports/bridge/drains.ts'
-import { sayGoodbye } from '../../../src/transports/bridge/goodbye.ts'
+import type { Drains } from '../../../src/bridge/drains.ts'
+import { settleAndEndSession } from '../../../src/bridge/shutdown.ts'
 
 let hub: LiveHub
 afterEach(() => hub.close())
@@ -31,7 +31,7 @@ const send = (payload: string) => hub.call('signals', 'send', { to: 'ada', inten
 const drain = (token: string) =>
   hub.call<{ drain_id: string; signals: { payload: string }[] }>('signals', 'pending', {}, token)
 
-test('it frees what its session holds, ends its row, and leaves every other session alone', async () => {
+test('ending a session releases its leases and its registration, and no other session', async () => {
   hub = await liveHub()
   await add('ada')
   const [first, second] = [hub.token('ada', 'agent', 's-1'), hub.token('ada', 'agent', 's-2')]
@@ -45,7 +45,7 @@ test('it frees what its session holds, ends its row, and leaves every other sess
   expect(await agentsNow()).not.toContain('ada')
 })
 
-test('it is answered once all is free, however much that is', async () => {
+test('ending a session is answered when all leases are released, however many', async () => {
   hub = await liveHub()
   const token = hub.token('ada', 'agent', 's-1')
   await hub.call('coordinator', 'register', {}, token)
@@ -65,19 +65,22 @@ describe('a store that takes no writes', () => {
     return { records: { ...records, put }, breakNow: () => void (breaks = true) }
   }
 
-  test.each([true, false])('is told to who ends a session (registered: %s)', async (registered) => {
-    const { records, breakNow } = broken()
-    hub = await liveHub({ stores: { records } })
-    const token = hub.token('ada', 'agent', 's-1')
-    if (registered) await hub.call('coordinator', 'register', {}, token)
-    await lock('a', token)
-    breakNow()
-    const answer = await end(token)
-    expect([answer.status, await answer.json()]).toMatchObject([503, { code: 'store_unavailable' }])
-  })
+  test.each([true, false])(
+    'ending a session with a failing store is reported to the caller (registered: %s)',
+    async (registered) => {
+      const { records, breakNow } = broken()
+      hub = await liveHub({ stores: { records } })
+      const token = hub.token('ada', 'agent', 's-1')
+      if (registered) await hub.call('coordinator', 'register', {}, token)
+      await lock('a', token)
+      breakNow()
+      const answer = await end(token)
+      expect([answer.status, await answer.json()]).toMatchObject([503, { code: 'store_unavailable' }])
+    },
+  )
 })
 
-test('a hub that ends lets it come to its end', async () => {
+test('a stopping hub finishes a running end of session', async () => {
   const records = createMemoryRecordStore()
   let begin = () => {}
   let go = () => {}
@@ -105,7 +108,7 @@ test('a hub that ends lets it come to its end', async () => {
   await ending
 })
 
-test('it frees what a session holds that never registered, and may be said again', async () => {
+test('ending an unregistered session releases its leases, and can be repeated', async () => {
   hub = await liveHub()
   const token = hub.token('ada', 'agent', 's-1')
   await lock('a', token)
@@ -115,7 +118,7 @@ test('it frees what a session holds that never registered, and may be said again
   expect(events).toMatchObject([{ data: { resource: 'a', cause: 'session_lost' } }])
 })
 
-test('what the session drained goes back unless it was confirmed', async () => {
+test('ending a session releases its unconfirmed drains', async () => {
   hub = await liveHub()
   await add('ada')
   const token = hub.token('ada', 'agent', 's-1')
@@ -129,7 +132,7 @@ test('what the session drained goes back unless it was confirmed', async () => {
   expect(again.signals.map(({ payload }) => payload)).toEqual(['never read'])
 })
 
-test('a session that a link or a daemon speaks for does not end by it', async () => {
+test('ending a session has no effect while a link or a daemon represents it', async () => {
   hub = await liveHub()
   const token = hub.token('ada', 'agent', 's-1')
   const link = await hub.join('ada', 'agent', { session_id: 's-1', surface: 'mcp' })
@@ -155,15 +158,18 @@ test.each<[string, () => string | null, number, string]>([
   expect(await lockedNow()).toEqual(['a'])
 })
 
-test.each([{ session_id: 's-1' }, { identity: 'ada' }])('nobody names another in it: %j', async (body) => {
-  hub = await liveHub()
-  await lock('a', hub.token('ada', 'agent', 's-1'))
-  const answer = await end(hub.token('bob', 'agent', 's-2'), body)
-  expect(await answer.json()).toMatchObject({ code: 'request_invalid' })
-  expect(await lockedNow()).toEqual(['a'])
-})
+test.each([{ session_id: 's-1' }, { identity: 'ada' }])(
+  'a request to end a session cannot name another session: %j',
+  async (body) => {
+    hub = await liveHub()
+    await lock('a', hub.token('ada', 'agent', 's-1'))
+    const answer = await end(hub.token('bob', 'agent', 's-2'), body)
+    expect(await answer.json()).toMatchObject({ code: 'request_invalid' })
+    expect(await lockedNow()).toEqual(['a'])
+  },
+)
 
-test('without it a row that lives on calls ends after a lease without one, and its locks with it', async () => {
+test('a registration by calls without an end expires after a lease, with its locks', async () => {
   hub = await liveHub()
   const token = hub.token('ada', 'agent', 's-1')
   await hub.call('coordinator', 'register', {}, token)
@@ -175,7 +181,7 @@ test('without it a row that lives on calls ends after a lease without one, and i
   expect(await agentsNow()).toEqual([])
 })
 
-test('a bridge says it when its client leaves, after what it still owes', async () => {
+test('a bridge ends the session when its client leaves, after its pending confirmations', async () => {
   hub = await liveHub()
   await add('ada')
   const client = await bridgedClient({
@@ -188,13 +194,13 @@ test('a bridge says it when its client leaves, after what it still owes', async 
   await client.call('coordinator', lockIt)
   const { structuredContent } = await client.call('signals_pending')
   client.bridge.drains.confirm(structuredContent!['drain_id'] as string)
-  await sayGoodbye(client.bridge, client.upstream, hub.clock)
+  await settleAndEndSession(client.bridge, client.upstream, hub.clock)
   expect(await lockedNow()).toEqual([])
   expect((await drain(hub.token('ada', 'agent', 's-2'))).signals).toEqual([])
   await client.close()
 })
 
-test('a call that is still on its way to the hub arrives before it is said', async () => {
+test('a call in transit arrives before the end of session', async () => {
   hub = await liveHub()
   let arrive = () => {}
   let held = () => {}
@@ -216,7 +222,7 @@ test('a call that is still on its way to the hub arrives before it is said', asy
   const locking = client.call('coordinator', { action: 'lock', params: { resource: 'a' } }).catch(() => null)
   await isHeld
   await client.close()
-  const said = sayGoodbye(client.bridge, client.upstream, hub.clock)
+  const said = settleAndEndSession(client.bridge, client.upstream, hub.clock)
   arrive()
   await said
   await locking
@@ -226,7 +232,7 @@ test('a call that is still on its way to the hub arrives before it is said', asy
   await relay.close()
 })
 
-test('a call that the hub does not answer keeps nobody from saying it', async () => {
+test('an unanswered call does not prevent the end of session', async () => {
   const clock = fakeClock()
   const said: string[] = []
   const never = new Promise<void>(() => {})
@@ -234,7 +240,7 @@ test('a call that the hub does not answer keeps nobody from saying it', async ()
     calls: { settled: () => never },
     drains: { settled: () => Promise.resolve() } as unknown as Drains,
   }
-  const goodbye = sayGoodbye(bridge, { endSession: async () => void said.push('end') }, clock)
+  const goodbye = settleAndEndSession(bridge, { endSession: async () => void said.push('end') }, clock)
   await clock.advance(LIMITS.bridge_last_calls_ms - 1)
   expect(said).toEqual([])
   await clock.advance(1)
@@ -242,7 +248,7 @@ test('a call that the hub does not answer keeps nobody from saying it', async ()
   expect(said).toEqual(['end'])
 })
 
-test('a bridge that never reached a hub says nothing to one', async () => {
+test('a bridge that never reached a hub sends no end of session', async () => {
   hub = await liveHub()
   let url = 'http://127.0.0.1:9'
   const client = await bridgedClient({
@@ -251,15 +257,15 @@ test('a bridge that never reached a hub says nothing to one', async () => {
   })
   await lock('a', hub.token('ada', 'agent', 'session-1'))
   url = hub.url
-  await sayGoodbye(client.bridge, client.upstream, hub.clock)
+  await settleAndEndSession(client.bridge, client.upstream, hub.clock)
   expect(await lockedNow()).toEqual(['a'])
   await client.call('signals_pending')
-  await sayGoodbye(client.bridge, client.upstream, hub.clock)
+  await settleAndEndSession(client.bridge, client.upstream, hub.clock)
   expect(await lockedNow()).toEqual([])
   await client.close()
 })
 
-test('a bridge whose hub is gone leaves all the same', async () => {
+test('a bridge whose hub is gone exits all the same', async () => {
   hub = await liveHub()
   const relay = await relayTo(hub.url, (_, pass) => pass())
   const client = await bridgedClient({
@@ -269,6 +275,6 @@ test('a bridge whose hub is gone leaves all the same', async () => {
   await client.call('signals_pending')
   await relay.close()
   await expect(client.upstream.endSession()).rejects.toThrow()
-  await expect(sayGoodbye(client.bridge, client.upstream, hub.clock)).resolves.toBeUndefined()
+  await expect(settleAndEndSession(client.bridge, client.upstream, hub.clock)).resolves.toBeUndefined()
   await client.close()
 })

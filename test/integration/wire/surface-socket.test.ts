@@ -1,11 +1,11 @@
 import { describe, expect, test } from 'vitest'
-import { LIMITS } from '../../../src/contracts/limits.ts'
-import { fakeClock } from '../../support/fake-clock.ts'
-import { daemonWorld, rawClient, readyDaemon } from '../../support/daemon-world.ts'
+import { LIMITS } from '../../../src/contracts/limits/limits.ts'
+import { fakeClock } from '../../support/fakes/fake-clock.ts'
+import { daemonWorld, rawClient, readyDaemon } from '../../support/worlds/daemon-world.ts'
 import { eventually } from '../../support/eventually.ts'
 
 describe('a push shim', () => {
-  test('attaches with its first report and is rung over its connection', async () => {
+  test('a push shim attaches with its first report and receives doorbells over its connection', async () => {
     const world = await daemonWorld()
     await world.daemon.start()
     await world.connected()
@@ -22,7 +22,7 @@ describe('a push shim', () => {
     expect(shim.bells[0]?.text).toMatch(/^\[turnbell\] 1 signal waits .*\(bell [0-9a-z]{8}\)$/)
   })
 
-  test('tells the hub at once where its turn stands', async () => {
+  test("a push shim's turn state is sent to the hub immediately", async () => {
     const world = await readyDaemon()
     await world.first.turnBegins()
     await eventually('the heartbeat', () =>
@@ -34,19 +34,19 @@ describe('a push shim', () => {
     expect(last?.surface).toEqual({ attached: true, session_id: 'session-1', turn: 'busy', turn_seq: 1 })
   })
 
-  test('is told of three stages of its bell by the hub: requested, accepted, seen', async () => {
+  test('a doorbell of a push shim has three stages: requested, accepted, seen', async () => {
     const world = await readyDaemon()
     world.hub.push()
     await world.first.rung(1)
     const stages = () => world.hub.framesOf('doorbell').map(({ stage }) => stage)
-    // The answer to the ring and the receipt come on two ways.
+    // The response to the doorbell and the receipt use two connections.
     await eventually('the answer', () => stages().includes('accepted'))
     await world.first.turnBegins(world.first.bells[0]?.doorbell_id)
     await eventually('the receipt', () => stages().includes('seen'))
     expect(stages()).toEqual(['requested', 'accepted', 'seen'])
   })
 
-  test('says how sure it is of its bell, and the status tells the last word', async () => {
+  test('a push shim reports the proof of its doorbell, and the status shows the latest one', async () => {
     const world = await readyDaemon()
     const proof = () => world.status().surface.last_proof
     expect(proof()).toBeNull()
@@ -60,7 +60,7 @@ describe('a push shim', () => {
     await eventually('the refusal', () => proof() === 'deferred')
   })
 
-  test('gets the bell in the answer at the end of its turn, and not over the connection as well', async () => {
+  test('a push shim receives a doorbell in the answer at the end of its turn, and not over the connection as well', async () => {
     const world = await readyDaemon()
     await world.first.turnBegins()
     const entry = world.hub.push()
@@ -70,14 +70,14 @@ describe('a push shim', () => {
     expect(world.status().doorbells_rung).toBe(1)
   })
 
-  test('is answered null at once while the hub is away', async () => {
+  test('a push shim is answered null immediately while the hub is down', async () => {
     const world = await readyDaemon()
     await world.hub.close()
     await eventually('the loss', () => world.status().state === 'DISCONNECTED')
     expect(await world.first.turnEndsAsking()).toBeNull()
   })
 
-  test('that breaks on a bell degrades delivery and is counted; the signal stays pending', async () => {
+  test('a push shim that breaks on a doorbell degrades delivery and is counted; the signal stays pending', async () => {
     const world = await readyDaemon()
     world.first.answer = { accepted: false, proof: 'failed' }
     world.hub.push()
@@ -89,14 +89,14 @@ describe('a push shim', () => {
     ['nonsense', 'yes'],
     ['another shape', { accepted: 1 }],
     ['an unknown proof', { accepted: true, proof: 'certain' }],
-  ])('that answers a bell with %s has failed it', async (_, answer) => {
+  ])('a push shim that answers a doorbell with %s counts as failed', async (_, answer) => {
     const world = await readyDaemon()
     world.first.answer = answer as never
     world.hub.push()
     await eventually('the error', () => world.status().last_error_class === 'surface_inject_failed')
   })
 
-  test('that hangs up over a bell has failed it', async () => {
+  test('a push shim that disconnects during a doorbell counts as failed', async () => {
     const world = await readyDaemon()
     world.first.answer = null
     world.hub.push()
@@ -106,7 +106,7 @@ describe('a push shim', () => {
     expect(world.status()).toMatchObject({ pending_count: 1, surface: { attached: false } })
   })
 
-  test('that goes leaves the daemon healthy and degraded, counted once, and comes back', async () => {
+  test('a push shim that disconnects leaves the daemon healthy and degraded, counted once, until it returns', async () => {
     const world = await readyDaemon()
     world.first.leave()
     await eventually('the loss', () => !world.status().surface.attached)
@@ -121,7 +121,7 @@ describe('a push shim', () => {
     expect(world.status()).toMatchObject({ delivery: 'ok', surface: { attached: true } })
   })
 
-  test('whose agent has gone leaves the daemon degraded, counted once, and is rung when it is back', async () => {
+  test('a push shim without its agent degrades the daemon, counted once, and receives doorbells when the agent returns', async () => {
     const world = await readyDaemon()
     await world.first.report({ session_id: null, turn: 'unknown', absent: true })
     await world.first.report({ session_id: null, turn: 'unknown', absent: true })
@@ -138,7 +138,7 @@ describe('a push shim', () => {
     await world.first.rung(1)
   })
 
-  test('that never had an agent is no surface', async () => {
+  test('a push shim that never had an agent is not a surface', async () => {
     const world = await daemonWorld()
     await world.daemon.start()
     await world.connected()
@@ -151,7 +151,7 @@ describe('a push shim', () => {
     expect(await world.ask('notify_surface')).toMatchObject({ accepted: false, reason: 'surface_absent' })
   })
 
-  test('that hangs up while it waits for the end-of-turn answer costs no bell', async () => {
+  test('a push shim that disconnects while it waits for the end-of-turn answer loses no doorbell', async () => {
     const world = await readyDaemon()
     await world.first.turnBegins()
     world.hub.push()
@@ -172,7 +172,7 @@ describe('a push shim', () => {
 })
 
 describe('several shims', () => {
-  test('form a stack: the newest is rung, and when it goes the one before is probed and rung', async () => {
+  test('shims form a stack: the newest is rung, and when it disconnects the previous one is probed and rung', async () => {
     const world = await readyDaemon()
     const second = await world.shim({ session_id: 'session-2' })
     await second.report()
@@ -187,7 +187,7 @@ describe('several shims', () => {
     expect(world.status().last_error_class).toBeNull()
   })
 
-  test('are answered null while they are not the surface, and what they say counts later', async () => {
+  test('shims that are not the surface are answered null, and their reports count later', async () => {
     const world = await readyDaemon()
     const second = await world.shim({ session_id: 'session-2', turn: 'busy' })
     await second.report()
@@ -202,7 +202,7 @@ describe('several shims', () => {
     expect(world.first.bells).toEqual([])
   })
 
-  test('without a session stand behind those that have one, whichever came first', async () => {
+  test('shims without a session rank below those with one, in any order of arrival', async () => {
     const world = await readyDaemon()
     const waiting = await world.shim({ session_id: null, turn: 'unknown' })
     await waiting.report()
@@ -212,7 +212,7 @@ describe('several shims', () => {
     expect(waiting.bells).toEqual([])
   })
 
-  test('that lose their session make way for one that has one', async () => {
+  test('shims that lose their session are replaced by one that has a session', async () => {
     const world = await readyDaemon()
     const second = await world.shim({ session_id: 'session-2' })
     await second.report()
@@ -223,7 +223,7 @@ describe('several shims', () => {
     await world.first.rung(1)
   })
 
-  test('whose agent has gone are no surface until it is back, and the one before is meanwhile', async () => {
+  test('shims without their agent are not the surface until it returns, and the previous one is used', async () => {
     const world = await readyDaemon()
     const second = await world.shim({ session_id: 'session-2' })
     await second.report()
@@ -233,7 +233,7 @@ describe('several shims', () => {
     expect(world.status().surface.session_id).toBe('session-2')
   })
 
-  test('that find a session become the surface', async () => {
+  test('shims that find a session become the surface', async () => {
     const world = await readyDaemon()
     const waiting = await world.shim({ session_id: null, turn: 'unknown' })
     await waiting.report()
@@ -241,7 +241,7 @@ describe('several shims', () => {
     expect(world.status().surface.session_id).toBe('session-2')
   })
 
-  test('that do not say their status when asked are let go', async () => {
+  test('shims that do not answer a status request are dropped', async () => {
     const world = await readyDaemon()
     world.first.probe = 'what?'
     const second = await world.shim({ session_id: 'session-2' })
@@ -255,7 +255,7 @@ describe('several shims', () => {
 describe('a pull shim', () => {
   const pull = { delivery: 'pull', surface: 'codex' } as const
 
-  test('is attached by its reports, stays so without a connection, and is rung only in an answer', async () => {
+  test('a pull shim attaches by its reports, stays attached without a connection, and is rung only in an answer', async () => {
     const world = await daemonWorld()
     await world.daemon.start()
     await world.connected()
@@ -269,7 +269,7 @@ describe('a pull shim', () => {
     expect(await next.turnEndsAsking()).toMatchObject({ pending_count: 1 })
   })
 
-  test('counts as gone after pull_attachment_ms without a report', async () => {
+  test('a pull shim counts as gone after pull_attachment_ms without a report', async () => {
     const clock = fakeClock()
     const world = await daemonWorld({ daemon: { clock } })
     await world.daemon.start()
@@ -284,7 +284,7 @@ describe('a pull shim', () => {
     expect(world.status().surface.attached).toBe(false)
   })
 
-  test('does not displace a push shim, and makes way for one', async () => {
+  test('a pull shim does not displace a push shim, and is displaced by one', async () => {
     const world = await readyDaemon()
     const hook = await world.shim({ ...pull, session_id: 'stray' })
     expect(await hook.turnEndsAsking()).toBeNull()
@@ -300,7 +300,7 @@ describe('a pull shim', () => {
 })
 
 describe('the surface socket', () => {
-  test('refuses every method but status, and every report that is none', async () => {
+  test('the surface socket rejects every method but status, and every invalid report', async () => {
     const world = await readyDaemon()
     const client = await rawClient(world.paths.surface_socket)
     const lines = [
@@ -328,7 +328,7 @@ describe('the surface socket', () => {
     expect(world.status().surface).toMatchObject({ attached: true, session_id: 'session-1' })
   })
 
-  test('lets a shim go whose line has no end, and knows that it is gone', async () => {
+  test('the surface socket drops a shim that sends an endless line, and the shim counts as gone', async () => {
     const world = await daemonWorld()
     await world.daemon.start()
     await world.connected()
@@ -341,7 +341,7 @@ describe('the surface socket', () => {
     expect(await world.ask('resume_surface')).toEqual({ accepted: false })
   })
 
-  test('is no surface for a connection that has not reported', async () => {
+  test('the surface socket has no surface before the first report', async () => {
     const world = await readyDaemon()
     await rawClient(world.paths.surface_socket)
     world.hub.push()
@@ -350,7 +350,7 @@ describe('the surface socket', () => {
 })
 
 describe('resume_surface', () => {
-  test('asks the shim to bind again and takes its status as the new attachment', async () => {
+  test('resume_surface asks the shim to bind again and uses its status as the new attachment', async () => {
     const world = await readyDaemon()
     expect(await world.ask('resume_surface')).toEqual({ accepted: true })
     await eventually('the binding', () => world.status().surface.attached)
@@ -358,12 +358,12 @@ describe('resume_surface', () => {
     expect(world.status()).toMatchObject({ delivery: 'ok', last_error_class: null })
   })
 
-  test('binds a shim that is connected and has not reported yet', async () => {
+  test('resume_surface binds a connected shim that has not reported yet', async () => {
     const world = await daemonWorld()
     await world.daemon.start()
     await world.connected()
     await world.shim()
-    // The connection may still be on its way through the daemon's loop.
+    // The connection may not have been processed by the daemon's event loop yet.
     await eventually('somebody to bind', async () => {
       const answer = await world.ask('resume_surface')
       return (answer as { accepted: boolean }).accepted
@@ -371,7 +371,7 @@ describe('resume_surface', () => {
     await eventually('the binding', () => world.status().surface.attached)
   })
 
-  test('is not accepted where there is nobody to bind', async () => {
+  test('resume_surface is rejected without a shim', async () => {
     const world = await daemonWorld()
     await world.daemon.start()
     expect(await world.ask('resume_surface')).toEqual({ accepted: false })

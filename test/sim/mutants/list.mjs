@@ -1,62 +1,62 @@
 /**
- * Bugs to plant, one at a time: each breaks a promise, and the simulation has to notice. `find` stands exactly once in
- * the file; it is replaced before the file is bundled. `seed` is tried before the others: one that notices where the
- * first ones do not. With `ends` the bug is that something breaks; any other has to be noticed by a rule. With `test` a
- * test file judges it, for code that the simulation replaces.
+ * Planted bugs, applied one at a time: each breaks a promise, and the simulation must detect it. `find` occurs exactly
+ * once in the file and is replaced before the file is bundled. `seed` is tried first, for bugs that the first seeds do
+ * not detect. `ends` marks a bug that is detected by a crash or hang; any other must be detected by a rule. `test`
+ * names a test file that detects the bug, for code that the simulation replaces.
  */
 export const MUTANTS = [
   {
     name: 'receipt before sync',
-    file: 'src/storage/file/journal.ts',
+    file: 'src/storage/file/journal/journal.ts',
     find: 'return last === null ? NOTHING_TO_WAIT_FOR : last.done',
     replace: 'return NOTHING_TO_WAIT_FOR',
   },
   {
     name: 'failed sync taken for a good one',
-    file: 'src/storage/file/journal.ts',
-    find: 'const failure = error ?? this.takenMeanwhile()',
-    replace: 'const failure = this.takenMeanwhile()',
+    file: 'src/storage/file/journal/journal.ts',
+    find: 'const failure = error ?? this.ownershipError()',
+    replace: 'const failure = this.ownershipError()',
   },
   {
     name: 'recovered lines never synced',
-    file: 'src/storage/file/recovery.ts',
-    find: '    keep(disk, segment, this.proved, bytes)\n',
+    file: 'src/storage/file/signals/recovery.ts',
+    find: '    rewriteUnproven(disk, segment, this.last_commit, bytes)\n',
     replace: '',
   },
   {
     name: 'what a failed sync lost is only synced again',
-    file: 'src/storage/file/recovery.ts',
+    file: 'src/storage/file/signals/recovery.ts',
     find: 'writeFully(disk, fd, bytes.subarray(0, disk.read(fd, bytes, from)), from)',
     replace: '',
   },
   {
     name: 'a new segment whose name a power cut takes',
-    file: 'src/storage/file/journal.ts',
+    file: 'src/storage/file/journal/journal.ts',
     find: 'this.fd_segment = segment\n    disk.syncDirectory(directory)',
     replace: 'this.fd_segment = segment',
   },
   {
     name: 'torn end believed',
-    file: 'src/storage/file/recovery.ts',
-    find: 'if (torn !== null) cut(this.recovery, segment, torn.offset, torn.reason)',
+    file: 'src/storage/file/signals/recovery.ts',
+    find: 'if (torn !== null) cutTail(this.recovery, segment, torn.offset, torn.reason)',
     replace: 'torn = null',
   },
   {
     name: 'half a broadcast kept',
-    file: 'src/storage/file/recovery.ts',
+    file: 'src/storage/file/signals/recovery.ts',
     find: 'if (head.left === 0 && this.group.length === 0) {',
     replace: 'if (head.left >= 0) {',
     seed: 107,
   },
   {
     name: 'stale hub goes on writing',
-    file: 'src/storage/file/epoch.ts',
-    find: 'if (found === number) return',
-    replace: 'if (found !== null) return',
+    file: 'src/storage/file/journal/fencing-epoch.ts',
+    find: 'if (current === number) return',
+    replace: 'if (current !== null) return',
   },
   {
     name: 'stale hub cuts off what its successor keeps',
-    file: 'src/storage/file/journal.ts',
+    file: 'src/storage/file/journal/journal.ts',
     find: 'if (this.fd === null) return\n      epoch.check()',
     replace: 'if (this.fd === null) return',
   },
@@ -68,42 +68,42 @@ export const MUTANTS = [
   },
   {
     name: 'one key, two signals',
-    file: 'src/storage/file/key-book.ts',
+    file: 'src/storage/file/signals/index/idempotency-index.ts',
     find: 'return head.idempotency_key === key && head.from === from',
     replace: 'return false',
   },
   {
     name: 'snapshot believed beyond its end',
-    file: 'src/storage/file/signal-store.ts',
-    find: 'const end = replayJournal({ disk, directory, index, keys, onCut }, segments, start)',
+    file: 'src/storage/file/signals/signal-store.ts',
+    find: 'const end = replayJournal({ disk, directory, index, keys, syncedBytes, onCut }, segments, start)',
     replace:
-      'const end = replayJournal({ disk, directory, index, keys, onCut }, segments, snapshot === null ? start : { segment: start.segment + 1, bytes: 0 })',
+      'const end = replayJournal({ disk, directory, index, keys, syncedBytes, onCut }, segments, snapshot === null ? start : { segment: start.segment + 1, bytes: 0 })',
   },
   {
     name: 'compaction drops what waits',
-    file: 'src/storage/file/compaction.ts',
+    file: 'src/storage/file/signals/compaction.ts',
     find: 'if (index.rows.status(row) === STATUS.forgotten) {',
     replace: 'if (index.rows.status(row) !== STATUS.acked) {',
     seed: 15,
   },
   {
     name: 'leased and still pending',
-    file: 'src/storage/file/signal-index.ts',
-    find: '      this.change(row, STATUS.acked)\n      this.leaveLease(row)\n      lease.rows.add(row)',
+    file: 'src/storage/file/signals/index/signal-index.ts',
+    find: '      this.setStatus(row, STATUS.acked)\n      this.leaveLease(row)\n      lease.rows.add(row)',
     replace: '      this.leaveLease(row)\n      lease.rows.add(row)',
   },
   {
     name: 'oldest last',
-    file: 'src/storage/file/pending-order.ts',
+    file: 'src/storage/file/signals/index/pending-queue.ts',
     find: 'if (!visit(queue.at(index))) return',
     replace: 'if (!visit(queue.at(queue.size - 1 - index))) return',
   },
   {
     name: 'lost release',
     file: 'src/modules/signals/leases.ts',
-    find: "await Promise.all(leases.map((lease) => releaseLease(lease, 'session_lost')))",
-    replace: 'for (const lease of leases) forget(lease)',
-    seed: 8,
+    find: "await Promise.all(open.map((lease) => settlement.release(lease, 'session_lost')))",
+    replace: 'for (const lease of open) sessions.discard(lease)',
+    seed: 80,
   },
   {
     name: 'leases of a former run kept',
@@ -114,19 +114,19 @@ export const MUTANTS = [
   {
     name: 'broken answer taken for a written one',
     file: 'src/modules/signals/leases.ts',
-    find: "if (how === 'written') {",
-    replace: "if (how === 'written' || how === 'broken') {",
+    find: "if (sessions.isOpen(lease) && !lease.seen) await settlement.release(lease, 'answer_broken')",
+    replace: 'await settlement.answerWritten(lease)',
     seed: 14,
   },
   {
     name: 'drain confirmed by what was on its way before it',
-    file: 'src/modules/signals/leases.ts',
-    find: 'caught_up: false,',
-    replace: 'caught_up: true,',
+    file: 'src/modules/signals/lease-state.ts',
+    find: 'flushed: false,',
+    replace: 'flushed: true,',
   },
   {
     name: 'drain confirmed by a shim that counts anew',
-    file: 'src/modules/signals/leases.ts',
+    file: 'src/modules/signals/lease-state.ts',
     find: 'return turn_seq === before || turn_seq === before + 1',
     replace: 'return turn_seq >= before',
   },
@@ -138,7 +138,7 @@ export const MUTANTS = [
   },
   {
     name: 'release nobody is told of',
-    file: 'src/hub/push.ts',
+    file: 'src/transports/ws/push.ts',
     find: '    released({ to, signal_ids, cause, pending_count: total }) {\n      returned(to, signal_ids)\n',
     replace: '    released({ to, signal_ids, cause, pending_count: total }) {',
     seed: 20,
@@ -178,13 +178,13 @@ export const MUTANTS = [
   },
   {
     name: 'what is over handed out',
-    file: 'src/storage/file/signal-index.ts',
-    find: 'return this.each(entry.signal_ids, (row) => this.change(row, STATUS.expired))',
+    file: 'src/storage/file/signals/index/signal-index.ts',
+    find: 'return this.forEachSignal(entry.signal_ids, (row) => this.setStatus(row, STATUS.expired))',
     replace: 'return',
   },
   {
     name: 'queue counted wrong',
-    file: 'src/daemon/pending-index.ts',
+    file: 'src/daemon/queue/pending-index.ts',
     find: '  return { entries: index.entries, total, settled: false }',
     replace: '  return { entries: index.entries, total: index.total, settled: index.settled }',
     seed: 20,
@@ -197,7 +197,7 @@ export const MUTANTS = [
   },
   {
     name: 'silent daemon shown as up',
-    file: 'src/hub/daemon-reports.ts',
+    file: 'src/hub/observability/daemon-metrics.ts',
     find: 'up: last.present && now - last.heard_at <= LIMITS.registration_expire_ms',
     replace: 'up: true',
   },
@@ -209,7 +209,7 @@ export const MUTANTS = [
   },
   {
     name: 'deliveries not counted',
-    file: 'src/storage/file/signal-index.ts',
+    file: 'src/storage/file/signals/index/signal-index.ts',
     find: 'page.deliveries[slot] = Math.min((page.deliveries[slot] as number) + 1, 255)',
     replace: 'page.deliveries[slot] = 1',
     seed: 8,
@@ -230,19 +230,19 @@ export const MUTANTS = [
   },
   {
     name: 'what is quiet rings',
-    file: 'src/daemon/pending-index.ts',
+    file: 'src/daemon/queue/pending-index.ts',
     find: 'return entry.priority > 0',
     replace: 'return entry.priority >= 0',
   },
   {
     name: 'backlog rung at once',
-    file: 'src/daemon/queue-changes.ts',
+    file: 'src/daemon/queue/queue-changes.ts',
     find: `const held = waits && rules.reconnect_ring === 'boundary' && !active`,
     replace: 'const held = false',
   },
   {
     name: 'oldest left behind',
-    file: 'src/storage/file/pending-order.ts',
+    file: 'src/storage/file/signals/index/pending-queue.ts',
     find: 'for (let index = 0; index < queue.size; index += 1)',
     replace: 'for (let index = queue.size > 2 ? 1 : 0; index < queue.size; index += 1)',
   },
@@ -254,7 +254,7 @@ export const MUTANTS = [
   },
   {
     name: 'total of what waits counted wrong',
-    file: 'src/storage/file/pending-order.ts',
+    file: 'src/storage/file/signals/index/pending-queue.ts',
     find: 'this.total -= 1',
     replace: 'if (!addressed) this.total -= 1',
   },
@@ -285,21 +285,21 @@ export const MUTANTS = [
   },
   {
     name: 'drain that does not grow older at the hub',
-    file: 'src/hub/daemon-reports.ts',
+    file: 'src/hub/observability/daemon-metrics.ts',
     find: 'drained + (now - last.reported_at) / 1000',
     replace: 'drained',
   },
   {
     name: 'time of an error forgotten by the hub',
-    file: 'src/hub/metrics.ts',
+    file: 'src/hub/observability/metrics.ts',
     find: 'set?.last_error_timestamp_seconds ?? {}',
     replace: '{}',
   },
   {
     name: 'broadcast said again is another',
     file: 'src/modules/signals/broadcast.ts',
-    find: '(before === null ? null : await broadcastOf(needs, before.signal_id)) ?? needs.ids.next()',
-    replace: 'needs.ids.next()',
+    find: '(earlier === null ? null : await broadcastIdOf(deps, earlier.signal_id)) ?? deps.ids.next()',
+    replace: 'deps.ids.next()',
   },
   {
     name: 'broadcast said again is stored again',
@@ -309,13 +309,13 @@ export const MUTANTS = [
   },
   {
     name: 'limit of a drain forgotten over a link',
-    file: 'src/hub/frame-handlers.ts',
+    file: 'src/transports/ws/frame-handlers.ts',
     find: 'params: params ?? {},',
     replace: 'params: { ...params, limit: 50 },',
   },
   {
     name: 'what is dead waits again',
-    file: 'src/storage/file/signal-index.ts',
+    file: 'src/storage/file/signals/index/signal-index.ts',
     find: 'this.release(row, STATUS.dead, entry.for_good)',
     replace: 'this.release(row, STATUS.pending, entry.for_good)',
     seed: 10,
@@ -344,17 +344,18 @@ export const MUTANTS = [
   {
     name: 'more than was asked for',
     file: 'src/modules/signals/drain.ts',
-    find: `      limit,
+    find: `      limit: input.limit,
 `,
-    replace: `      limit: limit + 7,
+    replace: `      limit: input.limit + 7,
 `,
   },
   {
     name: 'what another signal says',
     file: 'src/modules/signals/drain.ts',
-    find: 'const signals = drained.map(present)\n',
-    replace:
-      'const signals = drained.map(present).map((one, at, all) => ({ ...one, payload: (all[0] as typeof one).payload }))\n',
+    find: `const signals = drained.map(toDrainedSignal)
+`,
+    replace: `const signals = drained.map(toDrainedSignal).map((one, at, all) => ({ ...one, payload: (all[0] as typeof one).payload }))
+`,
   },
   {
     name: 'a bell that counts wrong',
@@ -371,47 +372,47 @@ export const MUTANTS = [
   },
   {
     name: 'ack answered before its sync',
-    file: 'src/storage/file/signal-calls.ts',
-    find: "        await change({\n          kind: 'complete',",
-    replace: "        void change({\n          kind: 'complete',",
+    file: 'src/storage/file/signals/signal-outcomes.ts',
+    find: "        await context.change({\n          kind: 'complete',",
+    replace: "        void context.change({\n          kind: 'complete',",
   },
   {
     name: 'confirmation told before its sync',
-    file: 'src/storage/file/signal-calls.ts',
-    find: "await change({ kind: 'confirm'",
-    replace: "void change({ kind: 'confirm'",
+    file: 'src/storage/file/signals/signal-drains.ts',
+    find: "await context.change({ kind: 'confirm'",
+    replace: "void context.change({ kind: 'confirm'",
   },
   {
     name: 'ack of one that finishes the next as well',
-    file: 'src/storage/file/signal-calls.ts',
+    file: 'src/storage/file/signals/signal-outcomes.ts',
     find: 'if (completed.size === 0) await journal.committed()',
     replace:
-      'for (const row of choose(identity, 1)) completed.add(rows.idText(row))\n      if (completed.size === 0) await journal.committed()',
+      'for (const row of context.selectPending(identity, 1)) completed.add(rows.idText(row))\n      if (completed.size === 0) await journal.committed()',
   },
   {
     name: 'confirmations forgotten by a restart',
-    file: 'src/storage/file/signal-index.ts',
-    find: 'return this.each(entry.signal_ids, (row) => this.confirm(row, Date.parse(entry.at)))',
+    file: 'src/storage/file/signals/index/signal-index.ts',
+    find: 'return this.forEachSignal(entry.signal_ids, (row) => this.confirm(row, Date.parse(entry.at)))',
     replace:
-      'return at.offset % 2 === 0 ? undefined : this.each(entry.signal_ids, (row) => this.confirm(row, Date.parse(entry.at)))',
+      'return at.offset % 2 === 0 ? undefined : this.forEachSignal(entry.signal_ids, (row) => this.confirm(row, Date.parse(entry.at)))',
   },
   {
     name: 'a journal that breaks by itself',
     ends: true,
-    file: 'src/storage/file/journal.ts',
-    find: '      epoch.check()\n      const fd',
-    replace:
-      "      epoch.check()\n      if (batch.start > 9_000) throw new TypeError('a bug')\n      const fd",
+    file: 'src/storage/file/journal/journal.ts',
+    find: '      if (batch.start > 0) this.checkIntact(batch.start)\n',
+    replace: "      if (batch.start > 9_000) throw new TypeError('a bug')\n",
   },
   {
     name: 'written answers taken for broken ones',
     file: 'src/modules/signals/leases.ts',
-    find: "if (how === 'written') {",
-    replace: "if (how === 'written' && lease.drain_id.charCodeAt(25) % 2 === 0) {",
+    find: "(how === 'broken' ? releaseUnseen() : settlement.answerWritten(lease))",
+    replace:
+      "(how === 'broken' || lease.drain_id.charCodeAt(25) % 2 === 0 ? releaseUnseen() : settlement.answerWritten(lease))",
   },
   {
     name: 'finished signals forgotten too soon',
-    file: 'src/storage/file/signal-calls.ts',
+    file: 'src/storage/file/signals/signal-operations.ts',
     find: 'const finished_before = Date.parse(now) - retention.finished_retention_ms',
     replace: 'const finished_before = Date.parse(now) - 0.3 * retention.finished_retention_ms',
   },
@@ -443,12 +444,12 @@ export const MUTANTS = [
   {
     name: 'a wrapped persona takes signals',
     file: 'src/modules/signals/send.ts',
-    find: "    if (persona.state !== 'active') {",
-    replace: "    if (persona.state === 'removed') {",
+    find: "  if (persona.state !== 'active') {",
+    replace: "  if (persona.state === 'removed') {",
   },
   {
     name: 'a wrapped persona is handed what waits',
-    file: 'src/modules/signals/callers.ts',
+    file: 'src/modules/lib/caller-guards.ts',
     find: "if (state !== 'active') throw",
     replace: "if (state === 'removed') throw",
     seed: 12,
@@ -456,35 +457,38 @@ export const MUTANTS = [
   {
     name: 'a broadcast reaches the wrapped as well',
     file: 'src/modules/signals/broadcast.ts',
-    find: 'audience(needs, from.from, input))) {\n    try {\n      const route = sender.check(to, { require_live: false })',
-    replace:
-      'needs.personas.list().map(({ identity }) => identity))) {\n    try {\n      const route = needs.routes.resolve(to)',
+    find: `recipients(deps, from, input))) {
+      try {
+        const route = sender.check(to, { require_live: false })`,
+    replace: `deps.personas.list().map(({ identity }) => identity))) {
+      try {
+        const route = deps.routes.resolve(to)`,
   },
   {
     name: 'a replaced hub goes on changing records',
-    file: 'src/storage/file/journal.ts',
-    find: 'if (taken === null) return\n',
-    replace: 'if (taken !== undefined) return\n',
+    file: 'src/storage/file/journal/journal.ts',
+    find: 'if (cause === null) return\n',
+    replace: 'if (cause !== undefined) return\n',
     seed: 35,
   },
   {
     name: 'a persona that came with its daemon is known to one hub alone',
     file: 'src/modules/registry/personas.ts',
-    find: '    await unsure.settle(identity,',
-    replace: '    if (persona.created_at !== persona.updated_at) await unsure.settle(identity,',
+    find: '    await uncertain.settle(identity,',
+    replace: '    if (persona.created_at !== persona.updated_at) await uncertain.settle(identity,',
   },
   {
     name: 'a wrap that the next hub knows nothing of',
     file: 'src/modules/registry/personas.ts',
-    find: '    await unsure.settle(identity,',
-    replace: "    if (persona.state === 'active') await unsure.settle(identity,",
+    find: '    await uncertain.settle(identity,',
+    replace: "    if (persona.state === 'active') await uncertain.settle(identity,",
   },
   {
     name: 'who asks for a bell is told of a turn where there is none',
     file: 'src/daemon/steps.ts',
-    find: "const result: NotifyResult = atHand ? { accepted: true } : { accepted: true, reason: 'mid_turn' }",
+    find: "const result: NotifyResult = rings_now ? { accepted: true } : { accepted: true, reason: 'mid_turn' }",
     replace:
-      "const result: NotifyResult = atHand ? { accepted: true, reason: 'mid_turn' } : { accepted: true }",
+      "const result: NotifyResult = rings_now ? { accepted: true, reason: 'mid_turn' } : { accepted: true }",
   },
   {
     name: 'another bell is promised while one is leaving',
@@ -501,16 +505,16 @@ export const MUTANTS = [
   {
     name: 'broadcast with a key stored one by one',
     file: 'src/modules/signals/broadcast.ts',
-    find: 'await needs.store.appendAll(accepted.map(({ signal }) => signal))',
+    find: 'await deps.store.appendAll(accepted.map(({ signal }) => signal))',
     replace:
-      'accepted[0]?.signal.idempotency_key === undefined ? await needs.store.appendAll(accepted.map(({ signal }) => signal)) : await Promise.all(accepted.map(({ signal }) => needs.store.append(signal)))',
+      'accepted[0]?.signal.idempotency_key === undefined ? await deps.store.appendAll(accepted.map(({ signal }) => signal)) : await Promise.all(accepted.map(({ signal }) => deps.store.append(signal)))',
     seed: 35,
   },
   {
     name: 'new shim of a session taken for a new turn',
     file: 'src/daemon/surface-changes.ts',
-    find: 'const stands_where_it_stood = !another && report.turn_seq === surface.turn_seq',
-    replace: 'const stands_where_it_stood = !another && surface.known',
+    find: 'const counter_unchanged = !another && report.turn_seq === surface.turn_seq',
+    replace: 'const counter_unchanged = !another && surface.known',
     seed: 21,
   },
   {
@@ -523,24 +527,24 @@ export const MUTANTS = [
   {
     name: 'confirm that confirms nothing',
     file: 'src/modules/signals/drain.ts',
-    find: 'const confirming = () => leases.confirm(caller.identity, confirm)',
+    find: 'const confirming = () => leases.confirm(caller, confirm)',
     replace: 'const confirming = () => Promise.resolve()',
   },
   {
     name: 'nothing said to remain',
     file: 'src/modules/signals/drain.ts',
-    find: 'const remaining = store.pendingCount(identity, except)',
+    find: 'const remaining = deps.store.pendingCount(identity, except)',
     replace: 'const remaining = 0',
   },
   {
     name: 'replay told before its sync',
-    file: 'src/storage/file/signal-calls.ts',
-    find: `await change({ kind: 'replay', expires_at, signal_ids: [signal_id] })`,
-    replace: `void change({ kind: 'replay', expires_at, signal_ids: [signal_id] }).catch(() => undefined)`,
+    file: 'src/storage/file/signals/signal-outcomes.ts',
+    find: `await context.change({ kind: 'replay', expires_at, signal_ids: [signal_id] })`,
+    replace: `void context.change({ kind: 'replay', expires_at, signal_ids: [signal_id] }).catch(() => undefined)`,
   },
   {
     name: 'what came back too often waits again',
-    file: 'src/storage/file/signal-calls.ts',
+    file: 'src/storage/file/signals/signal-drains.ts',
     find: `status: deliveries > retention.deliveries_max ? 'dead' : 'pending',`,
     replace: `status: 'pending',`,
   },
@@ -600,14 +604,14 @@ export const MUTANTS = [
   },
   {
     name: 'bell that a restart of the daemon forgets',
-    file: 'src/daemon/memory.ts',
-    find: 'bell: bell && restoredBell(bell)',
+    file: 'src/daemon/saved-state.ts',
+    find: 'bell: bell && restoreBell(bell)',
     replace: 'bell: null, unseen: null',
     seed: 8,
   },
   {
     name: 'daemon that begins anew with each start',
-    file: 'src/daemon/memory.ts',
+    file: 'src/daemon/saved-state.ts',
     find: 'if (!parsed.success) return null',
     replace: 'if (parsed !== null) return null',
     seed: 8,
@@ -616,42 +620,85 @@ export const MUTANTS = [
     name: 'lost link that nobody counts',
     file: 'src/daemon/steps.ts',
     find: `      { type: 'countError', params: error },
-      ...letGoOf(context.take),`,
-    replace: '      ...letGoOf(context.take),',
+      ...answerEmpty(context.take),`,
+    replace: '      ...answerEmpty(context.take),',
   },
   {
     name: 'push that waits as a backlog does',
-    file: 'src/daemon/queue-changes.ts',
+    file: 'src/daemon/queue/queue-changes.ts',
     find: 'return { ...history, pending: index, fresh: true, hold: null, setbacks }',
     replace: 'return { ...history, pending: index, fresh: true, setbacks }',
   },
   {
     name: 'drain final by a confirm within its turn',
     file: 'src/modules/signals/leases.ts',
-    find: 'else await answerSeen(owner.lease)',
-    replace: 'else await confirmLease(owner.lease)',
+    find: 'else await settlement.answerSeen(owner.lease)',
+    replace: 'else await settlement.turnEnded(owner.lease)',
   },
   {
     name: 'drain final by the next drain within its turn',
+    file: 'src/modules/signals/lease-settlement.ts',
+    find: 'if (lease.received && lease.drained_again && isOpen(lease)) await answerSeen(lease)',
+    replace: 'if (lease.received && lease.drained_again && isOpen(lease)) await confirmLease(lease)',
+  },
+  {
+    name: 'next drain counted though its caller was not heard from',
+    file: 'src/modules/signals/lease-settlement.ts',
+    find: 'if (lease.received && lease.drained_again && isOpen(lease)) await answerSeen(lease)',
+    replace: 'if (lease.drained_again && isOpen(lease)) await answerSeen(lease)',
+    test: 'test/unit/modules/signals/leases.test.ts',
+  },
+  {
+    name: 'a shim that is the surface again believed without being asked',
+    file: 'src/daemon/surface-socket.ts',
+    find: "{ ...next.status, turn: 'unknown' }",
+    replace: 'next.status',
+    test: 'test/unit/daemon/surface-socket.test.ts',
+  },
+  {
+    name: 'end of a turn heard before the end of a connection that came with it',
+    file: 'src/modules/signals/lease-settlement.ts',
+    find: `      await new Promise<void>((resolve) => afterTicks(clock, 2, resolve))
+`,
+    replace: '',
+    test: 'test/unit/modules/signals/leases.test.ts',
+  },
+  {
+    name: 'answer written to a connection that had ended in a stall',
+    file: 'src/transports/http/answered.ts',
+    find: '(error) => (error ? reset() : heard())',
+    replace: 'heard',
+    test: 'test/integration/wire/given-up.test.ts',
+  },
+  {
+    name: 'answer written before the client is heard giving it up',
+    file: 'src/bridge/stdio/line-framing.ts',
+    find: 'else afterATick(() => onWritten',
+    replace: 'else queueMicrotask(() => onWritten',
+    test: 'test/unit/bridge/given-up.test.ts',
+  },
+  {
+    name: 'unread answer taken for a received one',
     file: 'src/modules/signals/leases.ts',
-    find: "if (how === 'written' && stands(lease)) await answerSeen(lease)",
-    replace: "if (how === 'written' && stands(lease)) await confirmLease(lease)",
+    find: "(how === 'broken' ? releaseUnseen() : settlement.noteProgress(lease, 'received'))",
+    replace: "settlement.noteProgress(lease, 'received')",
+    test: 'test/unit/modules/signals/leases.test.ts',
   },
   {
     name: 'drain final by a confirm where nobody has heard that its turn goes on',
-    file: 'src/modules/signals/leases.ts',
+    file: 'src/modules/signals/lease-settlement.ts',
     find: 'if (session.turn !== null && isPast(lease, session.turn)) await confirmLease(lease)',
     replace: 'if (session.turn !== null) await confirmLease(lease)',
   },
   {
     name: 'a drain counted twice',
-    file: 'src/storage/file/signal-index.ts',
+    file: 'src/storage/file/signals/index/signal-index.ts',
     find: 'page.deliveries[slot] = Math.min((page.deliveries[slot] as number) + 1, 255)',
     replace: 'page.deliveries[slot] = Math.min((page.deliveries[slot] as number) + 2, 255)',
   },
   {
     name: 'a release that takes its drain back from the count',
-    file: 'src/storage/file/signal-index.ts',
+    file: 'src/storage/file/signals/index/signal-index.ts',
     find: '    else this.rows.flag(row, FLAG.held, false)\n',
     replace:
       '    else this.rows.flag(row, FLAG.held, false)\n    const counted = this.rows.page(row).deliveries\n    if (row % 2 === 0) counted[this.rows.slot(row)] = (counted[this.rows.slot(row)] as number) - 1\n',
@@ -659,19 +706,19 @@ export const MUTANTS = [
   {
     name: 'expiry that nobody is told of',
     file: 'src/modules/signals/expiry.ts',
-    find: 'if (!isAddressee(needs, to) || told.length > room) return []',
-    replace: 'if (told.length >= 0) return []',
+    find: 'if (!isAddressee(deps, to) || per_notice.length > room) return []',
+    replace: 'if (per_notice.length >= 0) return []',
   },
   {
     name: 'cancel of what was drained',
-    file: 'src/storage/file/signal-calls.ts',
-    find: "if (before === 'pending') await change({ kind: 'cancel'",
-    replace: "if (before !== null) await change({ kind: 'cancel'",
+    file: 'src/storage/file/signals/signal-outcomes.ts',
+    find: "if (before === 'pending') await context.change({ kind: 'cancel'",
+    replace: "if (before !== null) await context.change({ kind: 'cancel'",
   },
   {
     name: 'cancelled signal that waits on',
-    file: 'src/storage/file/signal-index.ts',
-    find: 'this.change(row, STATUS.cancelled)\n',
+    file: 'src/storage/file/signals/index/signal-index.ts',
+    find: 'this.setStatus(row, STATUS.cancelled)\n',
     replace: '',
   },
   {
@@ -689,39 +736,74 @@ export const MUTANTS = [
     test: 'test/integration/wire/http-doors.test.ts',
   },
   {
+    name: 'a journal without its end taken for whole',
+    file: 'src/storage/file/journal/completeness.ts',
+    find: 'if (missing !== null) throw incompleteError(',
+    replace: 'if (missing === undefined) throw incompleteError(',
+    test: 'test/unit/storage/journal/completeness.test.ts',
+  },
+  {
+    name: 'receipts for a segment that was removed',
+    file: 'src/storage/file/journal/journal.ts',
+    find: 'if (this.dead === null) this.checkIntact(this.expectedBytes())',
+    replace: 'if (this.dead !== null) this.checkIntact(this.expectedBytes())',
+    test: 'test/unit/storage/journal/completeness.test.ts',
+  },
+  {
+    name: 'numbers used again after a repair',
+    file: 'src/storage/file/signals/give-up.ts',
+    find: 'last_seq: goes_on_after,',
+    replace: 'last_seq: losses.last_seq,',
+    test: 'test/unit/storage/journal/completeness.test.ts',
+  },
+  {
+    name: 'a missing epoch begins at one',
+    file: 'src/storage/file/journal/fencing-epoch.ts',
+    find: 'Math.max(readEpoch(disk, journal) ?? 0, at_least)',
+    replace: '(readEpoch(disk, journal) ?? 0)',
+    test: 'test/unit/storage/journal/completeness.test.ts',
+  },
+  {
     name: 'an ack that stores its reply after the completion',
     file: 'src/modules/signals/ack.ts',
-    find: `  const replies = await reply(needs, sender, caller, known, input.result)
+    find: `    const sent = await sendReplies(deps, sender, caller, drafts, input.result)
 
-  const outcome: AckOutcome = { completed: [], already: [], unknown, ...replies }
-  for (const [to, signals] of groupBy(known, (signal) => signal.to)) {
-    const ids = signals.map((signal) => signal.signal_id)
-    const done = await needs.store.complete(to, ids, input.result, timestamp(needs.clock))
+    const outcome: AckOutcome = {
+      completed: [],
+      already: [],
+      unknown,
+      replied: [...checked.replied, ...sent],
+      not_replied: checked.not_replied,
+    }
+    for (const [to, signals] of groupBy(known, (signal) => signal.to)) {
+      const ids = signals.map((signal) => signal.signal_id)
+      const done = await deps.store.complete(to, ids, input.result, timestamp(deps.clock))
 `,
-    replace: `  const outcome: AckOutcome = { completed: [], already: [], unknown, replied: [], not_replied: [] }
-  for (const [to, signals] of groupBy(known, (signal) => signal.to)) {
-    const ids = signals.map((signal) => signal.signal_id)
-    const done = await needs.store.complete(to, ids, input.result, timestamp(needs.clock))
-    Object.assign(outcome, await reply(needs, sender, caller, signals, input.result))
+    replace: `    const outcome: AckOutcome = { completed: [], already: [], unknown, ...checked }
+    for (const [to, signals] of groupBy(known, (signal) => signal.to)) {
+      const ids = signals.map((signal) => signal.signal_id)
+      const done = await deps.store.complete(to, ids, input.result, timestamp(deps.clock))
+      const due = drafts.filter(({ signal }) => signal.to === to)
+      outcome.replied.push(...(await sendReplies(deps, sender, caller, due, input.result)))
 `,
     seed: 62,
   },
   {
     name: 'a refused ack that completes its signals',
     file: 'src/modules/signals/ack.ts',
-    find: `  if (input.result !== undefined) checkPayload(input.result)
+    find: `    if (input.result !== undefined) checkPayload(input.result)
 
-  const { known, unknown } = await ownSignals(needs, caller, input.signal_ids)
+    const { known, unknown } = await ownSignals(deps, caller, input.signal_ids)
 `,
-    replace: `  const { known, unknown } = await ownSignals(needs, caller, input.signal_ids)
-  for (const { to, signal_id } of known) await needs.store.complete(to, [signal_id], undefined, timestamp(needs.clock))
-  if (input.result !== undefined) checkPayload(input.result)
+    replace: `    const { known, unknown } = await ownSignals(deps, caller, input.signal_ids)
+    for (const { to, signal_id } of known) await deps.store.complete(to, [signal_id], undefined, timestamp(deps.clock))
+    if (input.result !== undefined) checkPayload(input.result)
 `,
     seed: 12,
   },
   {
     name: 'reminders that a restart begins anew',
-    file: 'src/daemon/memory.ts',
+    file: 'src/daemon/saved-state.ts',
     find: '    surface: { ...fresh.surface, ...surface },\n  }',
     replace: '    surface: { ...fresh.surface, ...surface },\n    rerings: 0,\n  }',
     seed: 81,
@@ -729,8 +811,8 @@ export const MUTANTS = [
   {
     name: 'expiry that reply_to is not told of',
     file: 'src/modules/signals/expiry.ts',
-    find: 'const both = new Set([from, reply_to])',
-    replace: 'const both = new Set([from, reply_to].slice(0, 1))',
+    find: 'const identities = new Set([from, reply_to])',
+    replace: 'const identities = new Set([from, reply_to].slice(0, 1))',
     seed: 26,
   },
   {
@@ -749,7 +831,7 @@ export const MUTANTS = [
   },
   {
     name: 'late confirm that is final within its turn',
-    file: 'src/modules/signals/leases.ts',
+    file: 'src/modules/signals/lease-settlement.ts',
     find: "if (!session?.reports_turns || session.turn?.turn !== 'busy') return",
     replace: 'if (session !== null) return',
     test: 'test/unit/modules/signals/leases.test.ts',

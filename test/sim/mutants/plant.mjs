@@ -1,6 +1,6 @@
-/** Replaces the one place of a source that a planted bug changes. */
+/** Replaces the one place in a source file that a planted bug changes. */
 
-/** Throws where the place is missing or not unique: such a bug would test nothing. */
+/** Throws if the text is missing or not unique, because such a bug would test nothing. */
 export function withBug({ name, file, find, replace }, text) {
   if (text.split(find).length !== 2)
     throw new Error(`mutant ${name}: ${file} has not exactly one ${JSON.stringify(find)}`)

@@ -1,27 +1,25 @@
-/**
- * Plants every bug of the list, one at a time, and looks for a seed that notices.
- */
+/** Plants every bug of the list, one at a time, and searches for a seed that detects it. */
 import fs from 'node:fs'
 import path from 'node:path'
 import { pathToFileURL } from 'node:url'
-import { commandOptions } from '../../support/command-options.mjs'
-import { itemsOf, partIn } from '../../support/commit-part.mjs'
-import { createEnding } from '../../support/ending.mjs'
+import { commandOptions } from '../../support/command/command-options.mjs'
+import { itemsOf, partIn } from '../../support/command/commit-part.mjs'
+import { createEnding } from '../../support/command/ending.mjs'
 import { bundleSimulation } from '../bundle.mjs'
 import { MUTANTS } from './list.mjs'
 import { failedTest } from './test-judge.mjs'
 
 const HELP = `usage: npm run mutants -- [NAME…] [options]
 
-  --seeds N   how many are tried for each bug, after the runs that once failed and the seed of the list (200)
-  --steps N   steps of each (500)
+  --seeds N   seeds for each bug, after the recorded runs and the seed of the list (200)
+  --steps N   steps of each run (500)
   --part I/N  one part of the list, such as 2/5 for every fifth bug from the second on
 
-A bug of the list with a test file is judged by that test file instead of the simulation.
-At the end, with no bug planted, every run, seed and test file that noticed one is tried: it has to keep every promise.
-Prints a line for each bug, and the counts, after Ctrl-C as well. Exit 1 when one went unnoticed, a run that once found it
-(regressions.ts) does so no more, or a promise is broken without any; 2 for what makes no sense, 3 where the command itself
-could not go on.
+A bug with a test file is checked by that test file instead of the simulation.
+At the end every run, seed and test file that detected a bug is tried without one and has to keep every promise.
+Prints a line for each bug, and the counts, also after Ctrl-C. Exit 1 if a bug was not detected, a recorded run
+(regressions.ts) no longer detects its bug, or a promise is broken without any; 2 for invalid arguments, 3 if the command
+itself failed.
 `
 
 const { values, positionals } = commandOptions(HELP, {
@@ -39,10 +37,10 @@ const { values, positionals } = commandOptions(HELP, {
 const named = MUTANTS.filter(({ name }) => positionals.length === 0 || positionals.includes(name))
 const chosen = values.part === undefined ? named : itemsOf(named, partIn(values.part))
 const ending = createEnding()
-/** What any slip of the pen breaks: no rule has noticed the bug. */
+/** Promises that almost any programming error breaks; breaking one does not prove that a rule detects the bug. */
 const ENDS = ['nothing breaks', 'every run ends']
 const counts = { tried: 0, unnoticed: 0, stale: 0 }
-/** What was found with no bug planted. */
+/** Result of the search without a planted bug. */
 let without = 'not tried'
 ending.onInterrupt(sayCounts)
 
@@ -53,24 +51,24 @@ for (const mutant of chosen) {
   counts.tried += 1
   if (mutant.test !== undefined) tests.add(mutant.test)
   if (found === null) counts.unnoticed += 1
-  // A run that once failed is tried in any case.
+  // A recorded failing run is tried in any case.
   else if (found.known === false) needed.add(found.seed)
   console.log(found === null ? `UNNOTICED  ${mutant.name}` : `caught     ${mutant.name}: ${told(found)}`)
 }
-// Seeds that break a promise anyway would catch whatever is planted.
+// Seeds that break a promise without a planted bug would appear to detect every bug.
 let broken = await askWith(undefined, (search) => search.findBroken(needed, values.steps))
 for (const test of tests) broken ??= await failedIn(test)
 without = broken === null ? 'no promise broken' : told(broken)
 sayCounts()
 process.exitCode = counts.unnoticed + counts.stale === 0 && broken === null ? 0 : 1
 
-/** What breaks a promise with that bug in it, null for nothing. */
+/** Returns the first broken promise with this bug planted, or null. */
 async function findBreaking(mutant) {
   if (mutant.test !== undefined) return failedIn(mutant.test, mutant)
   return askWith(mutant, async (search) => {
     for (const { seed, only } of await search.findStale(mutant.name)) {
       counts.stale += 1
-      console.log(`STALE      ${mutant.name}: seed ${seed} with ${only} finds it no more`)
+      console.log(`STALE      ${mutant.name}: seed ${seed} with ${only} no longer finds it`)
     }
     const all = Array.from({ length: values.seeds }, (_, before) => before + 1)
     const seeds = mutant.seed === undefined ? all : [mutant.seed, ...all]
@@ -82,7 +80,7 @@ async function findBreaking(mutant) {
   })
 }
 
-/** What `ask` gets to know of the product with this bug in it. */
+/** Returns the result of `ask` for the product with this bug planted. */
 async function askWith(mutant, ask) {
   const out = await bundleSimulation(ending, mutant)
   const { openSearch } = await import(pathToFileURL(path.join(out, 'search.js')).href)

@@ -1,4 +1,4 @@
-/** Judges a planted bug with a test file, for code that the simulation replaces or does not contain. */
+/** Runs a test file against a planted bug, for code that the simulation replaces or does not contain. */
 import fs from 'node:fs'
 import path from 'node:path'
 import { withBug } from './plant.mjs'

@@ -5,7 +5,15 @@ import { temporaryDirectory } from '../../support/temporary-directory.ts'
 
 const RUN = path.resolve(import.meta.dirname, '../../../bench/run.mjs')
 
-/** What the bench says first of all when it is called there. */
+test('the help lists what runs only if it is named', async () => {
+  const said = await new Promise((resolve) => {
+    execFile(process.execPath, [RUN, '--help'], (_, stdout) => resolve(stdout))
+  })
+  expect(said).toMatch(/^All of them if none is named: (?!.*claude-).* team\.$/m)
+  expect(said).toMatch(/^Only if named, .*: claude-events claude-run\.$/m)
+})
+
+/** Returns the first line that the bench prints when it is called in this directory. */
 function complaint(cwd: string, npm: NodeJS.ProcessEnv) {
   const { npm_lifecycle_event: _, ...env } = process.env
   const called = { cwd, env: { ...env, ...npm } }
@@ -16,7 +24,7 @@ function complaint(cwd: string, npm: NodeJS.ProcessEnv) {
   })
 }
 
-test('a directory is looked for where the bench was called, which npm says of itself', async () => {
+test('a directory is resolved from where the bench was called, which npm passes on', async () => {
   const place = temporaryDirectory()
   const missing = { code: 2, said: '', complained: `--dir: ${place}/homes is no directory` }
   const npm = { npm_lifecycle_event: 'bench', INIT_CWD: place }

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { figure, interleave, percentile } from '../../../bench/figures.ts'
+import { figure, interleave, percentile } from '../../../bench/report/figures.ts'
 
 const pairs = [
   { value: 30, limit: 10 },
@@ -12,12 +12,12 @@ test('a figure is the round whose ratio is the median, not a mixture of rounds',
   expect({ value, limit, ratio }).toEqual({ value: 2, limit: 1, ratio: 2 })
 })
 
-test('the method says what that round was and how far the others lay apart', () => {
+test('the method of a figure contains its round and the spread of the others', () => {
   const { method } = figure('x', 'us', '1: <= 1.5', pairs, ({ value }) => [`value ${value}`])
   expect(method).toBe('value 2; median of 3 interleaved rounds, ratios 1 to 3')
 })
 
-test('of an even number of rounds the lower middle one is printed', () => {
+test('the lower of the two middle rounds is used for an even number of rounds', () => {
   const { ratio } = figure('x', 'us', '1: <= 1.5', [...pairs, { value: 9, limit: 1 }], () => [])
   expect(ratio).toBe(2)
 })
@@ -32,7 +32,7 @@ test('the ratio is rounded, but not to the other side of its goal', () => {
   expect([ratioOf(1.234), ratioOf(1.501)]).toEqual([1.23, 1.501])
 })
 
-test('variants run back and forth, each once a round', async () => {
+test('variants run once per round in alternating order', async () => {
   const order: string[] = []
   const say = (name: string) => async () => order.push(name)
   await interleave<{ a: number; b: number }>(3, { a: say('a'), b: say('b') })

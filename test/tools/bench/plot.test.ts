@@ -3,8 +3,8 @@ import fs from 'node:fs'
 import path from 'node:path'
 import { promisify } from 'node:util'
 import { describe, expect, test } from 'vitest'
-import type { Figure, Goal } from '../../../bench/figures.ts'
-import { met } from '../../../bench/verdict.mjs'
+import type { Figure, Goal } from '../../../bench/report/figures.ts'
+import { met } from '../../../bench/report/verdict.mjs'
 import { temporaryDirectory } from '../../support/temporary-directory.ts'
 
 const run = promisify(execFile)
@@ -15,7 +15,7 @@ interface Row extends Figure {
   verdict: string
 }
 
-/** The table of bench/README.md, as figures again. */
+/** Parses the table of bench/README.md. */
 const rows = fs
   .readFileSync(path.join(BENCH, 'README.md'), 'utf8')
   .split('\n')
@@ -39,7 +39,7 @@ const rows = fs
   })
 const goals = rows.filter(({ goal }) => goal !== null)
 
-test('the table says of each line what its figures say', () => {
+test('each line of the table matches its figures', () => {
   expect(goals.length).toBeGreaterThan(30)
   for (const row of goals) {
     const expected = row.verdict === 'met'
@@ -49,8 +49,8 @@ test('the table says of each line what its figures say', () => {
   }
 })
 
-test('the plot of the goals shows what the table says', () => {
-  const svg = fs.readFileSync(path.resolve(BENCH, '../docs/performance/goals.svg'), 'utf8')
+test('the plot of the goals matches the table', () => {
+  const svg = fs.readFileSync(path.resolve(BENCH, '../docs/explanation/performance/goals.svg'), 'utf8')
   const drawn = [...svg.matchAll(/text-anchor="end">(.*?)<\/text>\n<circle class="(good|bad)"/g)]
   expect(drawn.map(([, name, kind]) => [name, kind])).toEqual(
     goals.map(({ name, verdict }) => [name, verdict === 'met' ? 'good' : 'bad']),
@@ -58,7 +58,7 @@ test('the plot of the goals shows what the table says', () => {
 })
 
 describe('of a file', () => {
-  /** Draws these lines where plots are already; answers which are new, and what was said. */
+  /** Draws these figures over existing plots; returns the renewed plots and the output. */
   async function drawn(lines: readonly Row[]): Promise<{ renewed: string[]; said: string[] }> {
     const place = temporaryDirectory()
     const source = path.join(place, 'out.jsonl')
@@ -76,32 +76,32 @@ describe('of a file', () => {
     }
   }
 
-  test('with all figures every plot is renewed', async () => {
+  test('a file with all figures renews every plot', async () => {
     expect(await drawn(rows)).toEqual({ renewed: PLOTS, said: [] })
   })
 
-  test('with a single line none is', async () => {
+  test('a file with a single line renews no plot', async () => {
     const { renewed, said } = await drawn(rows.filter(({ name }) => name === 'send-one'))
     expect(renewed).toEqual([])
     expect(said).toHaveLength(PLOTS.length)
-    expect(said).toContain('latency.svg is left as it is: FILE has no doorbell')
+    expect(said).toContain('latency.svg is unchanged: FILE has no doorbell')
   })
 
-  test('without one figure those that show it are left as they are', async () => {
+  test('a file without one figure leaves the plots of that figure unchanged', async () => {
     expect(await drawn(rows.filter(({ name }) => name !== 'redis-100'))).toEqual({
       renewed: PLOTS.slice(1, -1),
       said: [
-        'goals.svg is left as it is: FILE has no redis-100',
-        'throughput.svg is left as it is: FILE has no redis-100',
+        'goals.svg is unchanged: FILE has no redis-100',
+        'throughput.svg is unchanged: FILE has no redis-100',
       ],
     })
   })
 
-  test('what was left out is not there', async () => {
+  test('a skipped benchmark counts as missing', async () => {
     const lines = rows.map((row) => (row.name === 'daemon-cpu' ? { ...row, value: null, ratio: null } : row))
     expect(await drawn(lines)).toEqual({
       renewed: PLOTS.slice(1),
-      said: ['goals.svg is left as it is: FILE has no daemon-cpu'],
+      said: ['goals.svg is unchanged: FILE has no daemon-cpu'],
     })
   })
 
@@ -111,7 +111,7 @@ describe('of a file', () => {
     ['something else', '{"a":1}\n', [], 'has a line that is no figure: {"a":1}'],
     ['half a figure', '{"name":"peek","ratio":2.7}\n', [], 'has a line that is no figure: {"name":"peek"'],
     ['more than it reads', '', ['b', 'c'], 'usage: '],
-  ])('that is, or has, %s is refused, for the table as well', async (_, text, more, why) => {
+  ])('a file that is, or has, %s is rejected, for the table as well', async (_, text, more, why) => {
     const source = path.join(temporaryDirectory(), 'out.jsonl')
     fs.writeFileSync(source, text)
     for (const program of ['plot.mjs', 'table.mjs']) {
@@ -120,14 +120,14 @@ describe('of a file', () => {
     }
   })
 
-  test('no plots are drawn where a file stands', async () => {
+  test('no plots are drawn if the target is a file', async () => {
     const source = path.join(temporaryDirectory(), 'out.jsonl')
     fs.writeFileSync(source, JSON.stringify(rows[0]))
     const asked = run(process.execPath, [path.join(BENCH, 'plot.mjs'), source, source])
     await expect(asked).rejects.toMatchObject({ code: 2, stderr: `${source} is no directory\n` })
   })
 
-  test('each goal of the table is waited for', async () => {
+  test('each goal of the table is required', async () => {
     const { said } = await drawn(rows.filter(({ goal }) => goal === null))
     const missing = said
       .find((line) => line.startsWith('goals.svg'))

@@ -8,7 +8,7 @@ import { main, type Wanted } from '../../crash-points/main.ts'
 import type { SoFar } from '../../crash-points/slice.ts'
 import { keepTold, readStory, traceIn } from '../../crash-points/story.ts'
 import type { FileCall } from '../../crash-points/trace.ts'
-import { calmEnding } from '../../support/called-command.ts'
+import { calmEnding } from '../../support/command/called-command.ts'
 import { temporaryDirectory } from '../../support/temporary-directory.ts'
 
 afterEach(() => vi.restoreAllMocks())
@@ -31,14 +31,14 @@ describe('npm run crash-points', () => {
     ['--points 0 --starts 0', '--points and --starts are both 0'],
     ['--torn=-1', '--torn: "-1" is no whole number from 0'],
     ['--from nowhere', '--from: /nowhere is no directory'],
-  ])('refuses %s with 2, before anything is bundled', async (line, why) => {
+  ])('npm run crash-points rejects %s with 2, before anything is bundled', async (line, why) => {
     const { code, said, complained } = await refused(...line.split(' '))
     expect([code, said]).toEqual([2, ''])
     expect(complained).toContain(why)
   })
 })
 
-/** Three points: a directory, a file in it, and what is written there. */
+/** Three points: a directory, a file in it, and a write. */
 function storyIn(directory: string): void {
   const root = path.join(temporaryDirectory(), 'root')
   const calls: FileCall[] = [
@@ -58,7 +58,7 @@ function tried(more: Partial<Tried>): Tried {
   }
 }
 
-/** The command with a program of ours in place of those that record and explore, and what it says. */
+/** Runs the command with a test program in place of its recording and exploring processes; returns its output. */
 async function run(values: Partial<Wanted>, program: string) {
   const place = temporaryDirectory()
   const file = path.join(place, 'program.mjs')
@@ -82,7 +82,7 @@ async function run(values: Partial<Wanted>, program: string) {
   return {
     ...{ outcome, kept, complained: complaints.join('') },
     said: lines.splice(0).join('\n'),
-    /** What a Ctrl-C would have been answered then. */
+    /** Simulates Ctrl-C. */
     interrupt: () => {
       acts[0]?.()
       return lines.splice(0).join('\n')
@@ -90,15 +90,15 @@ async function run(values: Partial<Wanted>, program: string) {
   }
 }
 
-/** A part that says this, and ends with a code. */
+/** A part that sends these messages and exits with a code. */
 const says = (words: SoFar[], code = 0) => `
   for (const word of ${JSON.stringify(words)}) await new Promise((resolve) => process.send(word, resolve))
   process.exit(${code})`
 
-describe('of a story that was kept', () => {
+describe('a stored story', () => {
   const failure = { at: 4, call: 'a write', variant: 'killed', wrong: ['the signal is gone'] }
 
-  test('what all parts have tried is summed up', async () => {
+  test('the summary combines the results of all parts', async () => {
     const from = temporaryDirectory()
     storyIn(from)
     const words: SoFar[] = [
@@ -111,7 +111,7 @@ describe('of a story that was kept', () => {
     expect(said).toContain('states tried: 24, with 10 starts; failures 0')
   })
 
-  test('a failure is told with the command that tries it again, from anywhere', async () => {
+  test('a failure is printed with a command that repeats it from anywhere', async () => {
     const from = temporaryDirectory()
     storyIn(from)
     const whole = tried({ states: 1, failures: [failure] })
@@ -123,7 +123,7 @@ describe('of a story that was kept', () => {
     expect(said).toContain(`again: node run.mjs --from ${from} --seed 1 --torn 2 --at 4 --variant killed`)
   })
 
-  test('what was tried is told when a part dies, and after Ctrl-C', async () => {
+  test('the results so far are printed when a part dies, and after Ctrl-C', async () => {
     const from = temporaryDirectory()
     storyIn(from)
     const so_far = tried({ points_tried: 2, states: 9, failures: [failure] })
@@ -134,7 +134,7 @@ describe('of a story that was kept', () => {
     expect(interrupt()).toBe(`interrupted; so far:\n${said}`)
   })
 
-  test('nothing is made up after Ctrl-C before the first point', async () => {
+  test('no result is printed after Ctrl-C before the first point', async () => {
     const from = temporaryDirectory()
     storyIn(from)
     const { outcome, said, interrupt } = await run({ from }, says([], 7))
@@ -142,7 +142,7 @@ describe('of a story that was kept', () => {
     expect(interrupt()).toBe('interrupted before the first point was tried')
   })
 
-  test('a call that changes nothing is no point', async () => {
+  test('a call that changes nothing is not a point', async () => {
     const from = temporaryDirectory()
     storyIn(from)
     const { outcome, complained } = await run({ from, at: 3 }, '')
@@ -152,12 +152,12 @@ describe('of a story that was kept', () => {
     )
   })
 
-  test('each point is told as soon as it was tried, with how many there are', async () => {
+  test('each point is reported once tried, with the total number', async () => {
     const from = temporaryDirectory()
     storyIn(from)
     const told: string[] = []
     await explore(readStory(from), {
-      // None has such a state, so no hub has to be started.
+      // No point has such a state, so no hub has to be started.
       ...{ seed: 1, torn: 1, only: 'none', wanted: (at) => at !== 2 },
       onTried: ({ points, points_tried }) => told.push(JSON.stringify([points_tried, points])),
     })
@@ -166,19 +166,19 @@ describe('of a story that was kept', () => {
   })
 })
 
-describe('what recorded processes warn of', () => {
+describe('warnings of recorded processes', () => {
   const warns = (code: number) => `
     process.stderr.write('warn: something is torn\\n')
     process.exitCode = ${code}
     process.disconnect()`
 
-  test('is shown where nothing can be recorded', async () => {
+  test('warnings are printed if the recording fails', async () => {
     const { outcome, complained, interrupt } = await run({}, warns(3))
     expect([outcome, complained]).toEqual(['Error: the recorded hub ended (3)', 'warn: something is torn\n'])
     expect(interrupt()).toBe('interrupted before all was recorded: nothing was tried')
   })
 
-  test('belongs to what is recorded where all went well', async () => {
+  test('warnings are not printed if the recording succeeds', async () => {
     const place = temporaryDirectory()
     const program = path.join(place, 'program.mjs')
     fs.writeFileSync(program, warns(0))

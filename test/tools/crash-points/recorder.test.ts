@@ -1,4 +1,4 @@
-/** What the recorder of the crash points waits for before it says that a process is at rest. */
+/** Tests which operations the recorder of the crash points waits for before it reports that a process is at rest. */
 import { build } from 'esbuild'
 import { execFile } from 'node:child_process'
 import path from 'node:path'
@@ -9,7 +9,7 @@ import { temporaryDirectory } from '../../support/temporary-directory.ts'
 const run = promisify(execFile)
 const RECORDER = path.resolve('test/crash-points/recorder.ts')
 
-/** Prints what `work` answers, which has `fs`, `promises`, a `file` inside, and only one thread for files. */
+/** Prints the result of `work`, which receives `fs`, `promises`, a `file`, and only one thread-pool thread. */
 async function recorded(work: string): Promise<unknown> {
   const place = temporaryDirectory()
   const program = path.join(place, 'recorded.mjs')
@@ -21,7 +21,7 @@ async function recorded(work: string): Promise<unknown> {
     const recorder = record('${place}/home', '${place}/trace.jsonl')
     fs.mkdirSync('${place}/home')
     const file = '${place}/home/file'
-    // Whoever has the only thread is in no hurry.
+    // Keeps the only thread of the pool busy.
     const keepThread = () => pbkdf2('', '', 300_000, 64, 'sha512', () => undefined)
     console.log(JSON.stringify(await (async () => { ${work} })()))
   `
@@ -48,6 +48,6 @@ test.each([
     'what is written',
     'keepThread(); promises.writeFile(file, "text").then(() => promises.stat(file)).then(() => (over = true))',
   ],
-])('it waits for %s', async (_, work) => {
+])('the recorder waits for %s', async (_, work) => {
   expect(await recorded(`let over = false; ${work}; await recorder.quiet(); return over`)).toBe(true)
 })

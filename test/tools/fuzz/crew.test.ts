@@ -1,16 +1,16 @@
-/** The threads of the fuzzer: all targets are tried, whichever of them ends or hangs its thread. */
+/** Tests the threads of the fuzzer: all targets are tried, even if some end or hang their threads. */
 import fs from 'node:fs'
 import path from 'node:path'
 import { pathToFileURL } from 'node:url'
 import { expect, test } from 'vitest'
-import { createCrew, type CrewNeeds } from '../../fuzz/crew.mjs'
+import { createCrew, type CrewNeeds } from '../../fuzz/coverage/crew.mjs'
 import { eventually } from '../../support/eventually.ts'
 import { temporaryDirectory } from '../../support/temporary-directory.ts'
 
-/** As `main.ts`, with targets that do what their names say, all of one share. */
+/** Like `main.ts`, with targets named after their behaviour and equal shares. */
 const THREAD = `
   import { parentPort, workerData } from 'node:worker_threads'
-  // Its home says which.
+  // The setting "home" contains the names of the targets.
   const { beats, now, home: names } = workerData
   parentPort.on('message', (order) => {
     if (order === null) process.exit()
@@ -54,7 +54,7 @@ function crewOf(targets: string, more: Partial<CrewNeeds> = {}) {
 }
 
 test.each([1, 2, 8])(
-  'every target is tried once by %i threads, with its part of the inputs',
+  'every target is tried once by %i threads, with its share of the inputs',
   async (threads) => {
     const { ended, told } = crewOf('one two three', { threads })
     expect(await ended).toBeNull()
@@ -62,7 +62,7 @@ test.each([1, 2, 8])(
   },
 )
 
-test('only those that are named share the inputs', async () => {
+test('only the named targets share the inputs', async () => {
   const { ended, told } = crewOf('one two three', { names: ['three', 'one'] })
   expect(await ended).toBeNull()
   expect(told.toSorted()).toEqual(['one: 150', 'three: 150'])
@@ -72,19 +72,16 @@ test.each([
   ['exits', 'abc, it ended the thread with 7, alone'],
   ['throws', 'abc, Error: no more room'],
   ['hangs', 'abc, nothing came of it in 1000 ms, alone'],
-])(
-  'what an input does that %s is told with that input, and others are tried all the same',
-  async (name, what) => {
-    const { ended, told } = crewOf(`${name} two`, {
-      threads: 1,
-      ...(name === 'hangs' ? { hang_ms: 1_000 } : {}),
-    })
-    expect(await ended).toBeNull()
-    expect(told).toEqual([`${name} broke: ${what}`, `${name}: 1, unfinished`, 'two: 150'])
-  },
-)
+])('an input that %s is reported with that input, and other inputs are still tried', async (name, what) => {
+  const { ended, told } = crewOf(`${name} two`, {
+    threads: 1,
+    ...(name === 'hangs' ? { hang_ms: 1_000 } : {}),
+  })
+  expect(await ended).toBeNull()
+  expect(told).toEqual([`${name} broke: ${what}`, `${name}: 1, unfinished`, 'two: 150'])
+})
 
-test('a target whose world cannot be made is not told with what the one before it tried', async () => {
+test('a target whose world cannot be created is not reported with an input of the previous one', async () => {
   const { ended, told } = crewOf('one unopened', { threads: 1 })
   expect(await ended).toBeNull()
   expect(told).toEqual([
@@ -94,7 +91,7 @@ test('a target whose world cannot be made is not told with what the one before i
   ])
 })
 
-test('what a thread finds is told as its target’s', async () => {
+test('findings of a thread are reported for its target', async () => {
   const { ended, told } = crewOf('breaks two', { threads: 1 })
   expect(await ended).toBeNull()
   expect(told).toEqual(['breaks broke: xyz, broken, alone', 'breaks: 150', 'two: 150'])
@@ -103,13 +100,13 @@ test('what a thread finds is told as its target’s', async () => {
 test.each([
   ['the fuzzer itself fails', 'fails two', 'a bug of its own'],
   ['its threads cannot begin', '', 'a thread ended with 9 before it tried anything'],
-])('nothing is tried any more where %s, which is told', async (_, targets, failure) => {
+])('the fuzzer stops and reports it if %s', async (_, targets, failure) => {
   const { ended, told } = crewOf(targets, { threads: 1 })
   expect(await ended).toBe(failure)
   expect(told.filter((line) => !line.endsWith('unfinished'))).toEqual([])
 })
 
-test('a crew that is stopped says what it has left', async () => {
+test('a stopped crew reports its remaining targets', async () => {
   const { ended, stop, told } = crewOf('one waits two', { threads: 1 })
   await eventually('the first is done', () => told.length > 0)
   await stop()

@@ -1,6 +1,6 @@
-/** The fuzzer finds what is there to be found: otherwise "no crashes" says nothing. */
+/** Tests that the fuzzer finds existing bugs; otherwise "no crashes" would prove nothing. */
 import { describe, expect, test } from 'vitest'
-import { Coverage } from '../../fuzz/coverage.ts'
+import { Coverage } from '../../fuzz/coverage/coverage.ts'
 import { Dice } from '../../fuzz/dice.ts'
 import { fuzz, type Crash, type Settings } from '../../fuzz/fuzz.ts'
 import type { Opened, Target } from '../../fuzz/target.ts'
@@ -35,11 +35,11 @@ async function fuzzed(
   return { ...outcome, tried, crashes }
 }
 
-/** As the counters in a bundle do. */
+/** Like the counters in a bundle. */
 const way = (at: number) => (ways[at] = (ways[at] as number) + 1)
 
 describe('the fuzzer', () => {
-  test('finds what stands behind several forks, one way after the other, and tells the smallest input', async () => {
+  test('the fuzzer finds code behind several branches step by step, and reports the smallest input', async () => {
     const { crashes, ways } = await fuzzed(
       (text) => {
         if (!text.includes('deep')) return 'same'
@@ -57,14 +57,14 @@ describe('the fuzzer', () => {
     expect(ways).toBeGreaterThanOrEqual(2)
   })
 
-  test('changes inputs also where there are more seeds than inputs were asked for', async () => {
+  test('the fuzzer mutates inputs even if there are more seeds than requested inputs', async () => {
     const seeds = ['a', 'b', 'c']
     const open = () => ({ seeds, attempt: (input: Buffer) => input.toString('latin1').slice(0, 1) })
     const { inputs } = await fuzzed(() => '', { open, inputs: 1, changed_min: 5 })
     expect(inputs).toBe(seeds.length + 5)
   })
 
-  test('hears of what the last input left behind, and takes no input for it that had no part in it', async () => {
+  test('the fuzzer detects delayed effects of the last input, and does not blame an unrelated one', async () => {
     const attempt = (text: string) => {
       if (text === 'second') void Promise.reject(new Error('left behind'))
       return 'same'
@@ -77,13 +77,13 @@ describe('the fuzzer', () => {
     expect(earlier).toMatchObject([{ alone: false, error: { message: 'left behind' } }])
   })
 
-  test('keeps one input for each kind of outcome', async () => {
+  test('the fuzzer keeps one input for each kind of outcome', async () => {
     const { corpus, crashes } = await fuzzed((text) => String(Math.min(text.length % 7, 6)))
     expect(corpus).toBe(1 + 6)
     expect(crashes).toEqual([])
   })
 
-  test('tries the same inputs for the same seed, and others for another', async () => {
+  test('the fuzzer tries the same inputs for the same seed, and others for another', async () => {
     const once = await fuzzed((text) => text.slice(0, 1))
     const again = await fuzzed((text) => text.slice(0, 1))
     const other = await fuzzed((text) => text.slice(0, 1), { seed: 2 })
@@ -91,7 +91,7 @@ describe('the fuzzer', () => {
     expect(other.tried).not.toEqual(once.tried)
   })
 
-  test('notices what is thrown later and awaited by nobody', async () => {
+  test('the fuzzer detects delayed exceptions that no code awaits', async () => {
     const { crashes } = await fuzzed((text) => {
       if (text.includes('null')) void Promise.reject(new Error('later'))
       return 'same'
@@ -99,7 +99,7 @@ describe('the fuzzer', () => {
     expect(crashes).toMatchObject([{ error: { message: 'later' } }])
   })
 
-  test('notices a prototype that was changed, and takes the change back', async () => {
+  test('the fuzzer detects a changed prototype, and restores it', async () => {
     const { crashes } = await fuzzed((text) => {
       if (text.includes('polluted')) Reflect.set(Object.prototype, 'polluted', 1)
       return 'same'
@@ -115,7 +115,7 @@ describe('the fuzzer', () => {
     ['a name of functions', Function.prototype, 'polluted', 1],
     ['a number', Object.prototype, 0, 1],
     ['what stood there before', Object.prototype, 'toString', () => 'changed'],
-  ])('notices %s that was changed, and what was there is there again', async (_, prototype, key, value) => {
+  ])('the fuzzer detects %s that was changed, and restores it', async (_, prototype, key, value) => {
     const keys = Reflect.ownKeys(prototype)
     const was: unknown = Reflect.get(prototype, key)
     const changes = () => {
@@ -134,14 +134,14 @@ describe('the fuzzer', () => {
     ['in between', { close: () => void rejects(), lasts: 1 }],
     ['at the end, and waited for', { close: rejects }],
     ['in between, and waited for', { close: rejects, lasts: 1 }],
-  ])('notices what is rejected while a world closes, %s', async (_, closing) => {
+  ])('the fuzzer detects rejections while a world closes, %s', async (_, closing) => {
     const opened = { seeds: [], attempt: () => 'same', ...closing }
     const only = { open: () => opened, inputs: 0, regressions: [Buffer.from('one')] }
     const { crashes } = await fuzzed(() => '', only)
     expect(crashes).toMatchObject([{ error: { message: 'while it closed' } }])
   })
 
-  test('stacks as many changes as it may, and no more', () => {
+  test('the fuzzer combines mutations up to its limit', () => {
     const next = { lowest: () => 0, highest: () => 1 - Number.EPSILON }
     for (const below of [1, 2, 5, 8]) {
       const small = (random: () => number) => new Dice({ next: random } as never).small(below)
@@ -149,7 +149,7 @@ describe('the fuzzer', () => {
     }
   })
 
-  test('tells a crash before anything else is tried, as the next input may end the process', async () => {
+  test('the fuzzer reports a crash before the next input, which may end the process', async () => {
     const told: string[] = []
     await fuzzed(
       (text) => {
@@ -165,7 +165,7 @@ describe('the fuzzer', () => {
     expect(told.slice(0, told.indexOf('next')).at(-1)).toBe('Error: no')
   })
 
-  test('begins with what once broke, and says where an input breaks only after others', async () => {
+  test('the fuzzer begins with regression inputs, and reports if an input fails only after others', async () => {
     let broken = 0
     const { crashes } = await fuzzed(
       (text) => {

@@ -1,4 +1,4 @@
-/** A seed that stops at the door shows the fuzzer nothing of what is behind. */
+/** Tests that the seeds pass validation, because a rejected seed does not reach the code after it. */
 import { parse } from 'node:querystring'
 import { expect, test } from 'vitest'
 import * as z from 'zod'
@@ -12,10 +12,10 @@ import { http } from '../../fuzz/targets/http.ts'
 import { hubFrames } from '../../fuzz/targets/hub-frames.ts'
 import { mcpHttp } from '../../fuzz/targets/mcp-http.ts'
 import { socketLines } from '../../fuzz/targets/socket-lines.ts'
-import { seededRandom } from '../../support/fake-clock.ts'
+import { seededRandom } from '../../support/fakes/fake-clock.ts'
 import { temporaryDirectory } from '../../support/temporary-directory.ts'
 
-/** What a schema that was not met is answered with; MCP says the same of methods that are not offered. */
+/** Codes of a request that fails validation; MCP uses the same for unknown methods. */
 const AT_THE_DOOR = /^(?!.*-3260[12] request).*\b(frame_invalid|params_invalid|request_invalid)\b/
 const ACTIONS = createRegistry(FACADES).actions
 
@@ -30,7 +30,7 @@ async function stopped(target: Target, which: 'seeds' | 'broken_seeds'): Promise
   return found
 }
 
-/** What an action's schema takes may still be refused by what the action does. */
+/** A request that passes the schema may still be rejected by the action. */
 function isTaken(request: string): boolean {
   const [, url = '', body] = /^POST (\S+)\n[^]*?\n\n([^]*)/.exec(request) ?? []
   const [query_url = '', query = ''] = /^GET (\S+)/.exec(request)?.[1]?.split('?') ?? []
@@ -42,17 +42,17 @@ function isTaken(request: string): boolean {
 }
 
 test.each([clientFrames, hubFrames, socketLines, http, mcpHttp])(
-  'no seed of $name is refused for its form',
+  'no seed of $name is rejected by validation',
   async (target) => {
     expect(await stopped(target, 'seeds')).toEqual([])
   },
 )
 
-test('a seed that is broken on purpose is told apart', async () => {
+test('a deliberately invalid seed is distinguished', async () => {
   expect(await stopped(socketLines, 'broken_seeds')).toHaveLength(1)
 })
 
-test('what a schema makes and then refuses is no sample', () => {
+test('a generated value that its schema rejects is not a sample', () => {
   const even = z
     .number()
     .int()

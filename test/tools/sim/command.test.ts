@@ -4,12 +4,12 @@ import { Worker } from 'node:worker_threads'
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest'
 import { main, told } from '../../sim/main.ts'
 import { openPool } from '../../sim/pool.ts'
-import { calmEnding, throwOnExit } from '../../support/called-command.ts'
+import { calmEnding, throwOnExit } from '../../support/command/called-command.ts'
 import { temporaryDirectory } from '../../support/temporary-directory.ts'
 
 afterEach(() => vi.restoreAllMocks())
 
-describe('what makes no sense', () => {
+describe('invalid arguments', () => {
   const threads = { worker: 'package.json', tracer: 'package.json' }
   const complaints = () => vi.spyOn(process.stderr, 'write').mockReturnValue(true)
 
@@ -32,7 +32,7 @@ describe('what makes no sense', () => {
     ['--keep nowhere/night.jsonl', 'nowhere is no directory'],
     ['--keep /dev/null', '--keep: /dev/null is no file'],
     ['--keep test', '/test is no file'],
-  ])('is refused, with the help: %s', async (line, why) => {
+  ])('invalid arguments are rejected with the help: %s', async (line, why) => {
     const said = complaints()
     throwOnExit()
     await expect(main(line.split(' '), threads, calmEnding)).rejects.toThrow('ends with 2')
@@ -40,7 +40,7 @@ describe('what makes no sense', () => {
     expect(said.mock.calls.join()).toContain('usage:')
   })
 
-  test('is a link to keep it in, which a file would be put in the place of', async () => {
+  test('a link as the results file is rejected, because a file would replace it', async () => {
     const link = path.join(temporaryDirectory(), 'night.jsonl')
     fs.symlinkSync('elsewhere.jsonl', link)
     const said = complaints()
@@ -49,7 +49,7 @@ describe('what makes no sense', () => {
     expect(said.mock.calls.join()).toContain(`--keep: ${link} is no file itself`)
   })
 
-  test('is a file that is kept and was not written by such a run', async () => {
+  test('a results file that was not written by such a run is rejected', async () => {
     const said = complaints()
     expect(await main(['--keep', 'package.json'], threads, calmEnding)).toBe(2)
     expect(said.mock.calls.join()).toContain(`--keep: ${path.resolve('package.json')} is something else`)
@@ -65,7 +65,7 @@ describe('runs', () => {
     threads = { worker: path.join(place, 'worker.js'), tracer: path.join(place, 'tracer.js') }
   })
 
-  /** Each answers so of its options `seed`, `steps` and `only`. */
+  /** Fake workers that print their options `seed`, `steps` and `only`. */
   function workers(broken: string): void {
     const says = `({ seed, steps, only }) => {
       fs.appendFileSync('${place}/runs', seed + '\\n')
@@ -86,27 +86,27 @@ describe('runs', () => {
     return { code, said: text }
   }
 
-  test('are counted with the steps that happened', async () => {
+  test('runs are counted with their number of steps', async () => {
     workers("seed === 8 ? { promise: 'x', detail: 'x', step: 4 } : none")
     const { code, said } = await run('--seed 7 --seeds 2 --steps 50 --no-shrink')
     expect([code, said]).toEqual([1, expect.stringMatching(/turns 4\nseeds 2, steps 54, failed 1/)])
     expect((await run('--seed 7 --only 3,9 --steps 50')).said).toContain('seeds 1, steps 2, failed 0')
   })
 
-  test('that try nothing end with 2', async () => {
+  test('a command that tries nothing exits with 2', async () => {
     workers('none')
     expect((await run('--hours 1e-12')).code).toBe(2)
     expect(fs.existsSync(`${place}/runs`)).toBe(false)
   })
 
-  test('that break before their first step are not made shorter', async () => {
+  test('a run that breaks before its first step is not shrunk', async () => {
     workers("{ promise: 'x', detail: 'x', step: 0 }")
     const { said } = await run('--seed 7')
     expect(said).not.toContain('shrunk')
     expect(runs()).toEqual(['7'])
   })
 
-  test('that come to no end are not tried again and again to be made shorter', async () => {
+  test('a hanging run is not repeated for shrinking', async () => {
     fs.writeFileSync(
       threads.worker,
       "import { parentPort } from 'node:worker_threads'\nparentPort.on('message', () => {})",
@@ -122,7 +122,7 @@ describe('runs', () => {
     expect(told({ seed: 7, steps: 50, broken, counts: {} }, undefined)).toMatch(/^seed 7 broke a promise\n/)
   })
 
-  test('whose thread ends by itself are broken, and the next run has another thread', async () => {
+  test('a run whose thread exits counts as failed, and the next run has another thread', async () => {
     fs.writeFileSync(
       threads.worker,
       `import { parentPort } from 'node:worker_threads'
@@ -142,7 +142,7 @@ describe('runs', () => {
     await pool.close()
   })
 
-  test('that leave something behind which ends their thread are told of, by the next run at the latest', async () => {
+  test('a late failure that ends its thread is reported by the next run at the latest', async () => {
     fs.writeFileSync(
       threads.worker,
       `import { parentPort } from 'node:worker_threads'
@@ -159,11 +159,11 @@ describe('runs', () => {
     await pool.close()
   })
 
-  test('whose thread ends in the same turn as it answers are told of by the next run', async () => {
+  test('a thread that exits in the turn of its result is reported by the next run', async () => {
     workers('none')
     const pool = openPool(threads.worker, 1)
     vi.spyOn(Worker.prototype, 'postMessage').mockImplementationOnce(function (this: Worker, asked: object) {
-      // As Node drains what a thread has said before it tells of its end.
+      // Node delivers a thread's messages before it reports its end.
       this.emit('message', { ...asked, broken: null, counts: {} })
       this.emit('exit', 3)
       void this.terminate()
@@ -175,7 +175,7 @@ describe('runs', () => {
     await pool.close()
   })
 
-  test('that broke and were kept as they are get shorter where that is wanted, once', async () => {
+  test('a stored failing run is shrunk once on request', async () => {
     workers("only === undefined || only.has(2) ? { promise: 'x', detail: 'x', step: 2 } : none")
     const line = `--seed 7 --steps 3 --keep ${place}/night.jsonl`
     expect((await run(`${line} --no-shrink`)).said).not.toContain('shrunk')
@@ -187,7 +187,7 @@ describe('runs', () => {
     expect(runs()).toHaveLength(tried)
   })
 
-  test('that passed are kept together, and are not run again', async () => {
+  test('passed runs are stored together, and not repeated', async () => {
     workers('none')
     const file = `${place}/night.jsonl`
     await run(`--seed 7 --seeds 3 --steps 50 --keep ${file}`)
@@ -200,7 +200,7 @@ describe('runs', () => {
     expect(lines).toEqual(['{"passed":"7-10","counts":{"turns":8}}'])
   })
 
-  test('that passed with others are not run again either, but nobody knows what was done in them', async () => {
+  test('runs passed together with others are not repeated, but their counts are unknown', async () => {
     workers('none')
     const keep = `--keep ${place}/night.jsonl`
     await run(`--seed 7 --seeds 3 ${keep}`)
@@ -209,7 +209,7 @@ describe('runs', () => {
     expect(runs()).toHaveLength(4)
   })
 
-  test('that cannot be kept any more end, and say why', async () => {
+  test('a command that cannot store its results ends with the reason', async () => {
     workers(`(fs.rmSync('${place}/kept', { recursive: true, force: true }), none)`)
     const file = `${place}/kept/night.jsonl`
     fs.mkdirSync(`${place}/kept`)
@@ -219,14 +219,14 @@ describe('runs', () => {
     )
   })
 
-  test('that were kept are none that was tried where the time is over', async () => {
+  test('stored runs do not count as tried when the time is over', async () => {
     workers('none')
     const keep = `--keep ${place}/night.jsonl`
     await run(`--seed 7 --seeds 3 ${keep}`)
     expect((await run(`--hours 1e-12 ${keep}`)).code).toBe(2)
   })
 
-  test('are told step by step', async () => {
+  test('runs are traced step by step', async () => {
     const tells = [
       { step: 1, action: 'sends', now: 1234 },
       { result: { seed: 7, steps: 1, broken: null, counts: { turns: 2 } } },
@@ -241,7 +241,7 @@ describe('runs', () => {
     })
   })
 
-  test('that break a promise are told with the command that breaks it again', () => {
+  test('a broken promise is printed with the command that breaks it again', () => {
     const broken = { promise: 'x', detail: 'x was lost', step: 7 }
     const result = { seed: 3, steps: 40, broken, counts: {} }
     expect(told(result, undefined)).toContain('npm run sim -- --seed 3 --steps 40\n')

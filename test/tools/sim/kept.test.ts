@@ -1,7 +1,7 @@
 import fs from 'node:fs'
 import path from 'node:path'
 import { beforeEach, describe, expect, test } from 'vitest'
-import { openKept, type KeptOf } from '../../sim/kept.ts'
+import { openKept, type KeptOf } from '../../sim/promises/kept.ts'
 import type { SimulationResult } from '../../sim/simulate.ts'
 import { temporaryDirectory } from '../../support/temporary-directory.ts'
 
@@ -30,7 +30,7 @@ const opened = (run: KeptOf = RUN) => openKept(file, bundle, run)
 const seeds = () => [...opened().passed]
 
 describe('a run that is noted', () => {
-  test('goes on where it was', () => {
+  test('a stored run continues where it stopped', () => {
     const kept = opened()
     expect(kept.passed.size).toBe(0)
     for (const noted of [result(4), broke(5), result(3)]) kept.add(noted)
@@ -39,7 +39,7 @@ describe('a run that is noted', () => {
     expect(broken).toEqual(new Map([[5, broke(5)]]))
   })
 
-  test('has what passed in one line, and what broke in a line each', () => {
+  test('a stored run has passed seeds in one line, and each failure in its own', () => {
     const kept = opened()
     for (const noted of [result(4), broke(5), result(3)]) kept.add(noted)
     opened().add({ ...broke(5), shrunk: 'shorter' })
@@ -50,14 +50,14 @@ describe('a run that is noted', () => {
     ])
   })
 
-  test('counts a seed once that was run again', () => {
+  test('a repeated seed counts once', () => {
     opened().add(result(3))
     opened().add(result(3))
     const { passed, counts } = opened()
     expect([passed, counts]).toEqual([new Set([3]), { turns: 3 }])
   })
 
-  test('refuses to add up what was done twice, where the parts cannot be told apart', () => {
+  test('a stored run is rejected if overlapping counts cannot be separated', () => {
     opened().add(result(3))
     opened().add(result(4))
     opened()
@@ -65,14 +65,14 @@ describe('a run that is noted', () => {
     expect(() => opened()).toThrow(/line 3 of .* is damaged/)
   })
 
-  test('knows of a seed that broke what two runs did not find alike', () => {
+  test('a seed with different results in two runs counts as failed', () => {
     opened().add(result(3))
     opened().add(broke(3))
     const { passed, broken } = opened()
     expect([[...passed], [...broken.keys()]]).toEqual([[], [3]])
   })
 
-  test('forgets half a line, which the seed it was of is run again for', () => {
+  test('an incomplete line is discarded, and its seed runs again', () => {
     opened().add(result(3))
     fs.appendFileSync(file, JSON.stringify(result(4)).slice(0, 20))
     const kept = opened()
@@ -81,7 +81,7 @@ describe('a run that is noted', () => {
     expect(seeds()).toEqual([3, 4])
   })
 
-  test('begins anew with other code, and says so', () => {
+  test('a stored run starts over with different code, and reports that', () => {
     opened().add(result(3))
     fs.writeFileSync(bundle, 'simulate()\n//# sourceMappingURL=two')
     expect(seeds()).toEqual([3])
@@ -92,7 +92,7 @@ describe('a run that is noted', () => {
     expect(fs.existsSync(`${file}.old`)).toBe(false)
   })
 
-  test('sets aside what other code had broken', () => {
+  test('failures of different code are moved to another file', () => {
     opened().add(result(3))
     opened().add({ ...broke(5), shrunk: 'shorter' })
     const before = fs.readFileSync(file, 'utf8')
@@ -104,7 +104,7 @@ describe('a run that is noted', () => {
   test.each([
     [{ steps: 41 }, 'is of --steps 40, not of --steps 41'],
     [{ steps: 40, only: new Set([1, 2, 5]) }, 'is of --steps 40, not of --steps 40 --only 1-2,5'],
-  ])('is left alone by a run of other steps: %j', (run, why) => {
+  ])('a stored run of other steps is left unchanged: %j', (run, why) => {
     opened().add(result(3))
     fs.appendFileSync(bundle, 'changed')
     expect(() => opened(run)).toThrow(why)
@@ -112,14 +112,14 @@ describe('a run that is noted', () => {
     expect(seeds()).toEqual([3])
   })
 
-  test('is of the same steps in whichever order they are said', () => {
+  test('the order of the given steps is irrelevant', () => {
     const run = (...only: number[]) => ({ steps: 40, only: new Set(only) })
     opened(run(5, 1, 2)).add(result(3))
     expect([...opened(run(1, 2, 5)).passed]).toEqual([3])
   })
 
   test.each(['dear diary', '{"code":"abc', '{"code":"abc"}', 'null'])(
-    'leaves a file alone that holds something else: %s',
+    'a file with other contents is left unchanged: %s',
     (text) => {
       fs.writeFileSync(file, `${text}\n`)
       expect(() => opened()).toThrow(/something else/)
@@ -128,7 +128,7 @@ describe('a run that is noted', () => {
   )
 
   test.each(['{"seed":5,"st', 'null', '{}', '{"passed":"1-2"}', '{"passed":"2-1","counts":{}}'])(
-    'names a line that is damaged: %s',
+    'a damaged line is named: %s',
     (text) => {
       opened().add(result(3))
       fs.appendFileSync(file, `\n${text}\n${JSON.stringify(result(4))}\n`)
@@ -138,7 +138,7 @@ describe('a run that is noted', () => {
     },
   )
 
-  test('is noted nowhere unless a file is named', () => {
+  test('a run without a file stores nothing', () => {
     expect(openKept(undefined, '/no/bundle', RUN).passed.size).toBe(0)
   })
 })

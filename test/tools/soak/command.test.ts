@@ -1,13 +1,13 @@
 import path from 'node:path'
 import { afterEach, describe, expect, test, vi } from 'vitest'
 import { exitCode, main } from '../../soak/main.ts'
-import { calmEnding, throwOnExit } from '../../support/called-command.ts'
+import { calmEnding, throwOnExit } from '../../support/command/called-command.ts'
 import { Violation } from '../../support/violation.ts'
 import { result } from './result.ts'
 
 afterEach(() => vi.restoreAllMocks())
 
-/** What a command line is answered; nothing is ever started. */
+/** Returns the response to a command line; no process is started. */
 async function told(line: string): Promise<{ outcome: string; said: string; complained: string }> {
   const said = vi.spyOn(process.stdout, 'write').mockReturnValue(true)
   const complained = vi.spyOn(process.stderr, 'write').mockReturnValue(true)
@@ -30,24 +30,31 @@ describe('npm run soak', () => {
     ['--kills-per-minute many', '--kills-per-minute: "many" is no number from 0 to 600'],
     ['--kills-per-minute=', '"" is no number from 0 to 600'],
     ['--seed 1.5', '--seed: "1.5" is no whole number from 0'],
+    ['--faults-per-minute 1', "Unknown option '--faults-per-minute'"],
+    ['bad-days --faults-per-minute 601', '--faults-per-minute: "601" is no number from 0 to 600'],
+    ['bad-days --personas 2', '--personas: "2" is no whole number from 3 to 999'],
     ['--dir package.json', `--dir: ${path.resolve('package.json')} is no directory`],
-  ])('refuses %s with 2 and the help', async (line, why) => {
+  ])('npm run soak rejects %s with 2 and the help', async (line, why) => {
     const { outcome, said, complained } = await told(line)
     expect([outcome, said]).toEqual(['Error: ends with 2', ''])
     expect(complained).toContain(why)
     expect(complained).toContain('usage:')
   })
 
-  test.each(['0', '0.5', '600'])('lets %s be killed a minute', async (kills) => {
+  test.each(['0', '0.5', '600'])('npm run soak accepts %s kills per minute', async (kills) => {
     expect((await told(`--kills-per-minute ${kills}`)).outcome).toBe('Error: begins')
   })
 
-  test('names its bounds in its help', async () => {
+  test('npm run soak starts a bad day', async () => {
+    expect((await told('bad-days --faults-per-minute 3 --minutes 1')).outcome).toBe('Error: begins')
+  })
+
+  test('the help of npm run soak contains its limits', async () => {
     const { said } = await told('--help')
     for (const bounds of ['above 0 to 1440', '3 to 999', '0 to 600']) expect(said).toContain(bounds)
   })
 
-  test('ends with 2 where nothing was sent, unless a promise was broken', () => {
+  test('npm run soak exits with 2 if no signal was sent, unless a promise was broken', () => {
     const broken = [new Violation('x', 'y')]
     expect(exitCode(result({ receipts: 1 }))).toBe(0)
     expect(exitCode(result({ receipts: 0, wishes: 3 }))).toBe(2)

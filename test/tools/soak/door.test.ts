@@ -1,4 +1,4 @@
-/** What the soak says of lost answers is counted here. */
+/** Counts the lost responses of the soak test's HTTP client. */
 import http from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { afterEach, expect, test } from 'vitest'
@@ -25,10 +25,10 @@ test.each<[string, (response: http.ServerResponse) => void, Break]>([
   ['a server that dies in its answer', cutOff, null],
   ['a caller that is gone before the answer', () => {}, { after_ms: 0 }],
   ['a caller that is gone in the answer', (response) => response.end('{}'), 'in the answer'],
-])('one answer is lost to %s', async (_, answer, breaks) => {
+])('one response is lost to %s', async (_, answer, breaks) => {
   const door = await doorTo(answer)
   await expect(door.post('/x', {}, { token: 't', breaks })).rejects.toThrow(AnswerLost)
-  // Whatever the broken connection still tells of comes before a new one is open.
+  // All events of the broken connection precede a new connection.
   await expect(door.post('/x', {}, { token: 't', breaks })).rejects.toThrow(AnswerLost)
-  expect(door.counts).toEqual({ asked: 2, lost: 2 })
+  expect(door.counts).toEqual({ asked: 2, lost: 2, refused: {} })
 })

@@ -1,7 +1,9 @@
 import { describe, expect, test } from 'vitest'
+import { FAULTS, type Fault } from '../../soak/faults/faults.ts'
 import type { Weight } from '../../soak/gauges.ts'
 import { report } from '../../soak/report.ts'
 import type { Scale } from '../../soak/scales.ts'
+import { Violation } from '../../support/violation.ts'
 import { result } from './result.ts'
 
 const weight = (rss_mib: number): Weight => ({ at: 0, rss_mib, fds: rss_mib / 4, sockets: 3 })
@@ -21,7 +23,7 @@ describe('the report of a soak', () => {
     Weight,
   ]
 
-  test('has all that was weighed in a whole day', () => {
+  test('the report contains all measurements of a whole day', () => {
     const marks = { idle, start, middle, watched, end }
     const growths = { per_minute: { rss_mib: 1.5, fds: 0.25 }, steady: { mib: 3, minutes: 2 } }
     expect(lineOf({ marks, ...growths })).toBe(
@@ -30,30 +32,48 @@ describe('the report of a soak', () => {
     )
   })
 
-  test('has the weight of now, and of nothing that is still to come, for a day that was interrupted', () => {
+  test('the report of an interrupted day contains current measurements and none for later marks', () => {
     expect(lineOf({ marks: { idle, start } })).toBe(
       'hub: RSS 80.0 84.0 108.0 MiB, descriptors 20 21 27, of them sockets 3 3 3 (idle, start, now);' +
-        ' not watched for long enough',
+        ' measured for too short a time',
     )
   })
 
-  test('leaves out a mark at which a process was down', () => {
+  test('the report omits a mark at which a process was down', () => {
     expect(lineOf({ marks: { idle, start, watched, end } })).toContain('(idle, start, watched from, end)')
   })
 
-  test('says nothing of steady growth that was weighed too seldom', () => {
+  test('the report contains no steady growth with too few measurements', () => {
     const line = lineOf({ marks: { idle, start, middle, watched, end }, per_minute: { rss_mib: 1, fds: 0 } })
     expect(line).toMatch(/; watched: 1\.00 MiB and 0\.00 descriptors a minute$/)
   })
 
-  test('has bytes of a signal only where there was one', () => {
+  test('the report contains bytes per signal only if there was a signal', () => {
     expect(report(result({ receipts: 2 }))).toContain('(2048 bytes a signal)')
     expect(report(result({ wishes: 2 }))).not.toContain('a signal)')
   })
 
-  test('does not know what was lost before everything could arrive', () => {
-    expect(report(result({ receipts: 1 }))).toContain('lost: not known')
+  test('the report does not count lost signals before all could be delivered', () => {
+    expect(report(result({ receipts: 1 }))).toContain('lost: unknown')
     const fate = { delivered: 1, explained: 0, held: 0, lost: 0 }
     expect(report({ ...result({ receipts: 1 }), fate })).toContain('\nlost 0\n')
+  })
+
+  test('the report of a bad day contains the faults and the promises that must hold', () => {
+    const faults = Object.fromEntries(FAULTS.map((fault, at) => [fault, at])) as Record<Fault, number>
+    const broken = [
+      new Violation('one bell a turn', 'p01'),
+      new Violation('no bell with nothing pending', 'p02'),
+    ]
+    const told = { ...result({ receipts: 1 }), faults, broken, hub_mib_max: 123.4, refused_starts: 2 }
+    const lines = report({ ...told, strikes: { inbox: 3, searches: 4 } }).split('\n')
+    expect(lines.find((line) => line.startsWith('faults: '))).toMatch(
+      /full disk, no bytes 0, .*hostile caller 14$/,
+    )
+    expect(lines).toContain('strikes of the hostile caller 7, starts that failed on a disk 2')
+    expect(lines).toContain(
+      'receipts lost not known, bells twice in a turn 1, false bells 1, memory of the hub at most 123 MiB',
+    )
+    expect(report(result({ receipts: 1 }))).not.toContain('faults: ')
   })
 })

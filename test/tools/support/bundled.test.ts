@@ -1,13 +1,13 @@
-/** What becomes of a bundler whose command is interrupted. */
+/** Tests that an interrupted command also ends its bundler. */
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
 import fs from 'node:fs'
 import path from 'node:path'
 import { expect, test } from 'vitest'
 
-const SUPPORT = path.resolve('test/support')
+const SUPPORT = path.resolve('test/support/command')
 
-/** Says where it bundles, and answers the bundler nothing before it is told to end. */
+/** Prints its bundle directory, and does not answer the bundler before it is asked to end. */
 const COMMAND = `
   import { bundled } from ${JSON.stringify(`${SUPPORT}/bundled.mjs`)}
   import { createEnding } from ${JSON.stringify(`${SUPPORT}/ending.mjs`)}
@@ -30,7 +30,7 @@ const COMMAND = `
 test.each([
   ['the command alone', (pid: number) => pid],
   ['all that the terminal runs', (pid: number) => -pid],
-])('a Ctrl-C that reaches %s ends it with 130, with one line, and nothing stays', async (_, target) => {
+])('Ctrl-C for %s exits with 130 and one line, and removes all files', async (_, target) => {
   const child = spawn(process.execPath, ['--input-type=module', '--eval', COMMAND], { detached: true })
   let [said, complained] = ['', '']
   child.stderr.setEncoding('utf8').on('data', (text: string) => void (complained += text))
@@ -39,7 +39,7 @@ test.each([
     if (said.endsWith('\n')) process.kill(target(child.pid as number), 'SIGINT')
   })
   const [code] = (await once(child, 'close')) as [number]
-  expect([code, complained]).toEqual([130, 'ended before all was prepared: nothing was tried\n'])
+  expect([code, complained]).toEqual([130, 'ended during the preparation: nothing was tried\n'])
   expect(fs.existsSync(said.trimEnd())).toBe(false)
   expect(said).toContain('turnbell-test-')
 })

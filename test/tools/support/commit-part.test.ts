@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { itemsOf, partIn, partOfCommit } from '../../support/commit-part.mjs'
+import { itemsOf, partIn, partOfCommit } from '../../support/command/commit-part.mjs'
 
 test('the parts of a list are disjoint and together the list', () => {
   const items = Array.from({ length: 12 }, (_, index) => index)
@@ -8,7 +8,7 @@ test('the parts of a list are disjoint and together the list', () => {
   expect(parts[1]).toEqual([1, 6, 11])
 })
 
-test('a commit chooses one part, each time the same', () => {
+test('a commit always selects the same part', () => {
   const part = partOfCommit(5)
   expect([1, 2, 3, 4, 5]).toContain(part)
   expect(partOfCommit(5)).toBe(part)
@@ -18,6 +18,6 @@ test.each(['', '3', '0/5', '6/5', '1/0', '-1/5', '1/5/5', 'a/b'])('%j is not a p
   expect(() => partIn(text)).toThrow('is not a part such as 2/5')
 })
 
-test('a part is a number of how many', () => {
+test('a part is a number and a total', () => {
   expect(partIn('2/5')).toEqual({ number: 2, of: 5 })
 })

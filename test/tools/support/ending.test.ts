@@ -4,9 +4,9 @@ import path from 'node:path'
 import { expect, test } from 'vitest'
 import { temporaryDirectory } from '../../support/temporary-directory.ts'
 
-const ENDING = path.resolve('test/support/ending.mjs')
+const ENDING = path.resolve('test/support/command/ending.mjs')
 
-/** A command that makes `made` and `kept`, and then does what is said. */
+/** A command that creates `made` and `kept`, and then runs this code. */
 async function command(does: string) {
   const place = temporaryDirectory()
   const script = `
@@ -27,7 +27,7 @@ async function command(does: string) {
   })
 }
 
-test('what a command made is gone when it ends by itself', async () => {
+test('files of a command are removed when it ends by itself', async () => {
   expect(await command('process.exitCode = 1')).toEqual({ code: 1, said: '', left: ['kept'] })
 })
 
@@ -35,7 +35,7 @@ test.each([
   ['SIGHUP', 129],
   ['SIGINT', 130],
   ['SIGTERM', 143],
-])('%s ends it with %i, after the last words', async (os_signal, code) => {
+])('a command ends on %s with %i, after its interrupt handlers', async (os_signal, code) => {
   const waits = 'setInterval(() => {}, 60_000)'
   const says = "ending.onInterrupt(async () => { await null; process.stdout.write('so far') })"
   expect(await command(`${waits}; ${says}; process.kill(process.pid, '${os_signal}')`)).toEqual({
@@ -43,21 +43,21 @@ test.each([
   })
 })
 
-test('what nobody catches ends it with 3, after the last words', async () => {
+test('a command ends on an uncaught exception with 3, after its interrupt handlers', async () => {
   const says = "ending.onInterrupt(async () => { await null; process.stdout.write('so far') })"
   const expected = { code: 3, said: 'so far', left: ['kept'] }
   expect(await command(`${says}; setImmediate(() => { throw new Error('broken') })`)).toEqual(expected)
   expect(await command(`${says}; await Promise.reject(new Error('broken'))`)).toEqual(expected)
 })
 
-test('a command that nobody reads any more ends as one that is interrupted', async () => {
+test('a command whose output is closed ends like an interrupted one', async () => {
   const waits = 'setInterval(() => {}, 60_000)'
   const says = "ending.onInterrupt(async () => { process.stdout.write('nobody'); await null })"
   const gone = "process.stdout.emit('error', Object.assign(new Error('EPIPE'), { code: 'EPIPE' }))"
   expect(await command(`${waits}; ${says}; ${gone}`)).toMatchObject({ code: 141, left: ['kept'] })
 })
 
-test('a second Ctrl-C waits for no last words', async () => {
+test('a second Ctrl-C does not wait for interrupt handlers', async () => {
   const never =
     "ending.onInterrupt(() => { process.kill(process.pid, 'SIGINT'); return new Promise(() => {}) })"
   const waits = 'setInterval(() => {}, 60_000)'
@@ -66,8 +66,8 @@ test('a second Ctrl-C waits for no last words', async () => {
   })
 })
 
-test('what an interrupted command had under way comes to no end of its own', async () => {
-  // As a program that had the signal, too, and went sooner than we hear of it.
+test('pending work of an interrupted command does not complete', async () => {
+  // Like a program that received the signal, too, and exited before the command receives it.
   const fails =
     "ending.unlessInterrupted(new Promise((_, fail) => process.once('SIGINT', () => fail(new Error('gone')))))"
   const waits = 'setInterval(() => {}, 60_000)'

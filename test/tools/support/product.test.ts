@@ -1,10 +1,10 @@
 import fs from 'node:fs'
 import path from 'node:path'
 import { expect, test } from 'vitest'
-import { isFresh } from '../../support/product.mjs'
+import { isFresh } from '../../support/command/product.mjs'
 import { temporaryDirectory } from '../../support/temporary-directory.ts'
 
-test('what was built is fresh until something of its sources changes or goes', () => {
+test('a build is fresh until one of its sources changes or is removed', () => {
   const place = temporaryDirectory()
   const at = (file: string, seconds: number) => fs.utimesSync(path.join(place, file), seconds, seconds)
   fs.mkdirSync(path.join(place, 'src/room'), { recursive: true })

@@ -6,12 +6,12 @@ import {
   type ProgramExit,
 } from '../../../adapters/command/command-surface.ts'
 import { CommandSettings } from '../../../src/contracts/config.ts'
-import { LIMITS } from '../../../src/contracts/limits.ts'
+import { LIMITS } from '../../../src/contracts/limits/limits.ts'
 import { silentLog } from '../../../src/ports/log.ts'
 import { systemClock } from '../../../src/system/clock.ts'
 import { createIds, systemRandom } from '../../../src/system/random.ts'
 import { doorbell } from '../../support/doorbells.ts'
-import { atRest, fakeClock, type FakeClock } from '../../support/fake-clock.ts'
+import { atRest, fakeClock, type FakeClock } from '../../support/fakes/fake-clock.ts'
 import { recordingHost } from '../../suites/surface.suite.ts'
 
 const ids = createIds(systemClock, systemRandom)
@@ -27,13 +27,13 @@ interface Started {
 let clock: FakeClock
 let host: ReturnType<typeof recordingHost>
 let programs: Started[]
-/** What stands in the run file. */
+/** Content of the run file. */
 let noted: string | null
 let living: Set<number>
 let startable: boolean
-/** Whether the system tells when a process was started. */
-let start_told: boolean
-/** What a full disk does. */
+/** Whether the system reports the start time of a process. */
+let start_readable: boolean
+/** Error of a full disk. */
 let write: (text: string) => void
 let remove: () => void
 let thrown: Error | null
@@ -45,7 +45,7 @@ beforeEach(() => {
   noted = null
   living = new Set()
   startable = true
-  start_told = true
+  start_readable = true
   write = (text) => void (noted = text)
   remove = () => void (noted = null)
   thrown = null
@@ -73,14 +73,14 @@ function open(settings: object = {}): CommandSurface {
       }
       if (!startable) {
         leave({ code: null, reason: 'ENOENT', output: '' })
-        return { pid: undefined, started: null, exited, kill() {} }
+        return { pid: undefined, started: null, exited: exited, kill() {} }
       }
       programs.push(program)
       living.add(pid)
       return {
         pid,
         started: 'then',
-        exited,
+        exited: exited,
         kill() {
           program.killed = true
           void program.exit(null)
@@ -88,7 +88,7 @@ function open(settings: object = {}): CommandSurface {
       }
     },
     alive: (pid) => living.has(pid),
-    is: (pid, started) => living.has(pid) && started === 'then' && start_told,
+    is: (pid, started) => living.has(pid) && started === 'then' && start_readable,
     killGroup: (pid) => void living.delete(pid),
     run_file: { read: () => noted, write: (text) => write(text), remove: () => remove() },
     clock,
@@ -107,7 +107,7 @@ const ring = async (surface: CommandSurface) => {
 const last = () => host.reports.at(-1)!
 
 describe('a run', () => {
-  test('gets the doorbell as one JSON line and the session to drain under', async () => {
+  test('a run gets the doorbell as one JSON line and the session id to drain under', async () => {
     const surface = open()
     const bell = doorbell()
     void surface.notify_surface(bell)
@@ -117,7 +117,7 @@ describe('a run', () => {
     expect(programs[0]!.env).toEqual({ TURNBELL_PERSONA: 'ada', TURNBELL_SESSION_ID: last().session_id })
   })
 
-  test('is a turn: busy while it runs, idle after it, under the same session', async () => {
+  test('a run is a turn: busy while it runs, idle after it, in the same session', async () => {
     const surface = open()
     const { session_id, turn_seq } = last()
     const answer = surface.notify_surface(doorbell())
@@ -127,7 +127,7 @@ describe('a run', () => {
     expect(last()).toMatchObject({ turn: 'idle', turn_seq: turn_seq + 1, session_id })
   })
 
-  test('that lasts is answered before it ends', async () => {
+  test('a long run is answered before it ends', async () => {
     const surface = open()
     const answer = surface.notify_surface(doorbell())
     await clock.advance(LIMITS.command_answer_ms)
@@ -137,7 +137,7 @@ describe('a run', () => {
     expect(programs).toHaveLength(1)
   })
 
-  test('that lasts too long is ended', async () => {
+  test('a run that exceeds its timeout is killed', async () => {
     const surface = open({ timeout_ms: 5_000 })
     void surface.notify_surface(doorbell())
     await clock.advance(4_999)
@@ -147,7 +147,7 @@ describe('a run', () => {
     expect(last().turn).not.toBe('busy')
   })
 
-  test('that fails ends the session, so that what it held goes back, and is not repeated at once', async () => {
+  test('a failed run ends the session, so its drains are released, and is not repeated at once', async () => {
     const surface = open()
     const { session_id } = last()
     const answer = surface.notify_surface(doorbell())
@@ -162,7 +162,7 @@ describe('a run', () => {
     expect(last().turn).toBe('idle')
   })
 
-  test('that keeps failing is left alone longer each time, until it works', async () => {
+  test('a run that keeps failing is retried with backoff until it succeeds', async () => {
     const surface = open()
     const pauses: number[] = []
     for (let n = 0; n < 4; n++) {
@@ -184,7 +184,7 @@ describe('a run', () => {
     expect(last().turn).toBe('idle')
   })
 
-  test('that cannot be started has drained nothing: its session goes on', async () => {
+  test('a program that cannot be started keeps the session, because it has drained nothing', async () => {
     startable = false
     const surface = open()
     const { session_id } = last()
@@ -194,13 +194,13 @@ describe('a run', () => {
   })
 })
 
-describe('a run on a machine that has run out of something', () => {
+describe('a run on a machine without free resources', () => {
   const full = () => {
     throw new Error('ENOSPC')
   }
 
-  // Nobody would find it again after this shim was killed, and the next bell would ring into its turn.
-  test('is ended where it cannot be noted, and the next one runs', async () => {
+  // No later shim would find it, and the next doorbell would ring into its turn.
+  test('a run is killed if its run file cannot be written, and the next one runs', async () => {
     const surface = open()
     const { session_id } = last()
     write = full
@@ -216,7 +216,7 @@ describe('a run on a machine that has run out of something', () => {
     expect(last().turn).toBe('idle')
   })
 
-  test('is over where its note cannot be removed', async () => {
+  test('a run ends although its run file cannot be removed', async () => {
     const surface = open()
     const answer = surface.notify_surface(doorbell())
     remove = full
@@ -225,7 +225,7 @@ describe('a run on a machine that has run out of something', () => {
     expect(last().turn).toBe('idle')
   })
 
-  test('has not begun where starting it throws, and the next one runs', async () => {
+  test('a run whose start throws has not begun, and the next one runs', async () => {
     const surface = open()
     const { session_id } = last()
     thrown = new Error('spawn E2BIG')
@@ -250,7 +250,7 @@ describe('a shim that was killed while its program ran', () => {
     })
   }
 
-  test('is followed by one that keeps the turn until the program is gone', async () => {
+  test('the shim after a killed one stays busy until the program has exited', async () => {
     killed()
     const surface = open()
     expect(last()).toMatchObject({ turn: 'busy', session_id: 'session-old' })
@@ -262,7 +262,7 @@ describe('a shim that was killed while its program ran', () => {
     expect(noted).toBeNull()
   })
 
-  test('is followed by one that ends the program at the time the first one would have', async () => {
+  test('the shim after a killed one kills the program at its original deadline', async () => {
     killed()
     open()
     await clock.advance(30_000)
@@ -272,14 +272,14 @@ describe('a shim that was killed while its program ran', () => {
     expect(last().turn).toBe('idle')
   })
 
-  // Without /proc, or where that is hidden, nothing tells it from a stranger that has its number by now.
+  // Without a readable /proc the pid may have been reused by another process.
   test.each([
-    ['was not noted', null, true],
-    ['is not told', 'then', false],
+    ['was not recorded', null, true],
+    ['cannot be read', 'then', false],
   ])(
-    'is followed by one that kills nobody whose start %s, and waits no longer for it',
-    async (_, started, told) => {
-      start_told = told
+    'the shim after a killed one does not kill a process whose start %s, and stops waiting for it',
+    async (_, started, readable) => {
+      start_readable = readable
       killed({ started })
       const surface = open()
       expect(await ring(surface)).toMatchObject({ proof: 'deferred' })
@@ -291,7 +291,7 @@ describe('a shim that was killed while its program ran', () => {
   )
 
   test.each(['', 'half a lin', '{}', JSON.stringify({ pid: -1 }), 'null'])(
-    'leaves a run file (%j) that proves nothing',
+    'an invalid run file (%j) is ignored',
     (text) => {
       noted = text
       open()
@@ -309,14 +309,14 @@ describe('a status file', () => {
     ['IDLE', 'unknown'],
     ['sleeping', 'unknown'],
     [null, 'unknown'],
-  ] as const)('that holds %j is %s', async (text, turn) => {
+  ] as const)('a status file with %j is %s', async (text, turn) => {
     const surface = open({ status_file: 'status' })
     surface.statusFileRead(text)
     expect((await surface.status()).turn).toBe(turn)
     if (turn !== 'idle') expect(await ring(surface)).toMatchObject({ accepted: false, proof: 'deferred' })
   })
 
-  test('that is emptied and written anew begins no other turn', async () => {
+  test('a status file that is emptied and rewritten begins no new turn', async () => {
     const surface = open({ status_file: 'status' })
     surface.statusFileRead('busy')
     const { turn_seq } = await surface.status()
@@ -324,7 +324,7 @@ describe('a status file', () => {
     expect(await surface.status()).toMatchObject({ turn: 'busy', turn_seq })
   })
 
-  test('says where the turn stands; the run of the program does not', async () => {
+  test('a status file determines the turn; the run of the program does not', async () => {
     const surface = open({ status_file: 'status' })
     surface.statusFileRead('idle')
     const { turn_seq } = await surface.status()
@@ -337,7 +337,7 @@ describe('a status file', () => {
   })
 })
 
-describe('a doorbell of a program that only passes it on', () => {
+describe('a doorbell passed on by the program', () => {
   const TIMEOUT_MS = 10 * 60_000
   function begin() {
     const surface = open({ status_file: 'status', timeout_ms: TIMEOUT_MS })
@@ -352,7 +352,7 @@ describe('a doorbell of a program that only passes it on', () => {
     return { surface, outstanding: { turn: 'idle', outstanding_doorbell_id: bell.doorbell_id } }
   }
 
-  test('is outstanding while the program runs, however long that takes', async () => {
+  test('a doorbell is outstanding while the program runs, without a time limit', async () => {
     const { surface, outstanding } = await ringing()
     expect(last()).toMatchObject(outstanding)
     await clock.advance(TIMEOUT_MS - 1_000)
@@ -361,28 +361,28 @@ describe('a doorbell of a program that only passes it on', () => {
     expect(await ring(surface)).toEqual({ accepted: false, proof: 'deferred' })
   })
 
-  test('is outstanding until its turn begins', async () => {
+  test('a doorbell is outstanding until its turn begins', async () => {
     const { surface } = await ringing()
     surface.statusFileRead('busy')
     expect(last()).toMatchObject({ turn: 'busy' })
     expect(last()).not.toHaveProperty('outstanding_doorbell_id')
   })
 
-  test.each([0, 1])('is not outstanding once the program has ended with %i', async (code) => {
+  test.each([0, 1])('a doorbell is not outstanding after the program has exited with %i', async (code) => {
     const { surface } = await ringing()
     await programs[0]!.exit(code)
     expect(last()).not.toHaveProperty('outstanding_doorbell_id')
     expect(await surface.status()).not.toHaveProperty('outstanding_doorbell_id')
   })
 
-  test('is not outstanding where the program could not be started', async () => {
+  test('a doorbell is not outstanding if the program could not be started', async () => {
     startable = false
     const surface = begin()
     expect(await ring(surface)).toEqual({ accepted: false, proof: 'failed' })
     expect(await surface.status()).not.toHaveProperty('outstanding_doorbell_id')
   })
 
-  test('is outstanding for the next shim until the program is gone', async () => {
+  test('a doorbell is outstanding for the next shim until the program has exited', async () => {
     const { outstanding } = await ringing()
     const next = begin()
     expect(await next.status()).toMatchObject(outstanding)
@@ -394,7 +394,7 @@ describe('a doorbell of a program that only passes it on', () => {
   })
 })
 
-test('leaves no timer behind', async () => {
+test('a closed surface leaves no timer', async () => {
   const surface = open()
   void surface.notify_surface(doorbell())
   await programs[0]!.exit(1)

@@ -3,17 +3,17 @@ import path from 'node:path'
 import { afterEach, beforeEach, describe, expect, test } from 'vitest'
 import { attachShim, type Shim } from '../../../adapters/shim.ts'
 import type { SurfaceStatus } from '../../../src/contracts/control.ts'
-import { TurnbellError } from '../../../src/contracts/errors.ts'
+import { TurnbellError } from '../../../src/contracts/errors/errors.ts'
 import type { Json } from '../../../src/contracts/ids.ts'
-import { LIMITS } from '../../../src/contracts/limits.ts'
+import { LIMITS } from '../../../src/contracts/limits/limits.ts'
 import { silentLog } from '../../../src/ports/log.ts'
 import type { RpcListener, RpcParams, RpcPeer } from '../../../src/ports/rpc.ts'
 import { systemClock } from '../../../src/system/clock.ts'
-import { connectLocally, localSockets } from '../../../src/system/local-socket.ts'
+import { connectLocally, localSockets } from '../../../src/system/ipc/unix-socket.ts'
 import { doorbell } from '../../support/doorbells.ts'
 import { eventually } from '../../support/eventually.ts'
-import { atRest, fakeClock } from '../../support/fake-clock.ts'
-import { temporaryHome } from '../../support/processes.ts'
+import { atRest, fakeClock } from '../../support/fakes/fake-clock.ts'
+import { temporaryHome } from '../../support/processes/processes.ts'
 
 const STATUS: SurfaceStatus = {
   surface: 'command',
@@ -81,7 +81,7 @@ function attach(rings: unknown[] = []): Shim {
 
 const attached = () => eventually('the shim has attached', () => peers[0])
 
-test('says where the surface stands as the first thing on a connection', async () => {
+test('a shim reports its status first on a connection', async () => {
   await startDaemon()
   attach()
   await attached()
@@ -89,7 +89,7 @@ test('says where the surface stands as the first thing on a connection', async (
   expect(reports).toEqual([STATUS])
 })
 
-test('waits for a daemon that is not there yet, and comes back to one that was restarted', async () => {
+test('a shim redials a missing daemon and a restarted one', async () => {
   attach()
   await startDaemon()
   await attached()
@@ -102,11 +102,11 @@ test('waits for a daemon that is not there yet, and comes back to one that was r
 })
 
 describe('a report', () => {
-  test('is answered without a bell while the daemon is away', async () => {
+  test('a report without a daemon resolves without a doorbell', async () => {
     expect(await attach().report({ ...STATUS, take: true })).toEqual({ doorbell: null })
   })
 
-  test('brings the bell of the answer', async () => {
+  test('a report returns the doorbell of its answer', async () => {
     const bell = doorbell()
     answer = (params) => ({ doorbell: params['take'] === true ? bell : null })
     await startDaemon()
@@ -117,7 +117,7 @@ describe('a report', () => {
   })
 
   test.each([[{ doorbell: { text: 'ring!' } }], [{}], ['ok'], [null]])(
-    'that is answered with nonsense (%j) brings no bell',
+    'a report with an invalid answer (%j) returns no doorbell',
     async (nonsense) => {
       await startDaemon()
       const shim = attach()
@@ -127,15 +127,15 @@ describe('a report', () => {
     },
   )
 
-  test('that a daemon with too much to do refused is made again, of how it stands by then', async () => {
+  test('a report rejected with limit_reached is repeated with the current status', async () => {
     const clock = fakeClock()
-    const told: RpcParams[] = []
+    const sent: RpcParams[] = []
     let busy = 2
     let now = STATUS
     const peer: RpcPeer = {
       async request(_method, params) {
-        told.push(params)
-        if (told.length > 1 && busy-- > 0) throw new TurnbellError('limit_reached', { detail: 'too many' })
+        sent.push(params)
+        if (sent.length > 1 && busy-- > 0) throw new TurnbellError('limit_reached', { detail: 'too many' })
         return { doorbell: null }
       },
       close() {},
@@ -154,11 +154,11 @@ describe('a report', () => {
     await busy_shim.report({ ...STATUS, turn: 'busy', take: true })
     now = { ...STATUS, turn_seq: 6 }
     await clock.advance(10 * LIMITS.shim_reconnect_max_ms)
-    expect(told.slice(1)).toEqual([{ ...STATUS, turn: 'busy', take: true }, now, now])
+    expect(sent.slice(1)).toEqual([{ ...STATUS, turn: 'busy', take: true }, now, now])
     expect(clock.armed()).toBe(0)
   })
 
-  test('brings no bell when the daemon goes away under it', async () => {
+  test('a report interrupted by a lost daemon returns no doorbell', async () => {
     await startDaemon()
     const shim = attach()
     await eventually('it has reported', () => reports[0])
@@ -170,8 +170,8 @@ describe('a report', () => {
   })
 })
 
-describe('the daemon may ask', () => {
-  test('for a ring, the status and a new binding', async () => {
+describe('the daemon may request', () => {
+  test('a ring, the status and a new binding', async () => {
     const rings: unknown[] = []
     await startDaemon()
     attach(rings)
@@ -193,7 +193,7 @@ describe('the daemon may ask', () => {
     ['notify_surface', { doorbell: { ...doorbell(), text: 'x'.repeat(201) } }, 'params_invalid'],
     ['drain', {}, 'unknown_verb'],
     ['shutdown', {}, 'unknown_verb'],
-  ] as const)('for nothing else: %s %j is %s', async (method, params, code) => {
+  ] as const)('nothing else: %s %j is %s', async (method, params, code) => {
     const rings: unknown[] = []
     await startDaemon()
     attach(rings)
@@ -203,8 +203,8 @@ describe('the daemon may ask', () => {
   })
 })
 
-describe('a daemon that turns it away', () => {
-  /** Whoever connects is let go at once, before or after its report is answered. */
+describe('a daemon that closes the connection', () => {
+  /** Counts the dials to a daemon that closes at once, before or after answering the report. */
   async function dialsIn(ms: number, answers: boolean): Promise<number> {
     const clock = fakeClock()
     let dials = 0
@@ -233,17 +233,17 @@ describe('a daemon that turns it away', () => {
     return dials
   }
 
-  test('is dialled ever more slowly', async () => {
+  test('a daemon that closes before the answer is dialled with backoff', async () => {
     const slowest = 60_000 / LIMITS.shim_reconnect_max_ms
     expect(await dialsIn(60_000, false)).toBeLessThan(slowest + 10)
   })
 
-  test('is dialled soon again where it took the report first', async () => {
+  test('a daemon that closes after the answer is dialled soon again', async () => {
     expect(await dialsIn(10 * LIMITS.shim_reconnect_min_ms, true)).toBeGreaterThan(8)
   })
 })
 
-test('one that is closed stays away', async () => {
+test('a closed shim does not dial', async () => {
   await startDaemon()
   attach().close()
   await stopDaemon()

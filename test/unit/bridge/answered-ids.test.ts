@@ -1,14 +1,14 @@
-/** Every request on stdio is answered or refused under exactly its id, whatever the client wrote around it. */
+/** Tests that every request on stdio is answered or rejected under exactly its id, whatever else the line contains. */
 import { once } from 'node:events'
 import { PassThrough } from 'node:stream'
 import { beforeEach, describe, expect, test } from 'vitest'
 import { STDIO_DEFAULT_MAX_BUFFER_SIZE } from '@modelcontextprotocol/server'
 import { silentLog } from '../../../src/ports/log.ts'
-import { createBridge } from '../../../src/transports/bridge/bridge.ts'
-import { stdioLines } from '../../../src/transports/bridge/stdio-lines.ts'
-import type { Upstream } from '../../../src/transports/bridge/upstream.ts'
+import { createBridge } from '../../../src/bridge/bridge.ts'
+import { StdioLines } from '../../../src/bridge/stdio/stdio-lines.ts'
+import type { Upstream } from '../../../src/bridge/hub/upstream.ts'
 import { createIds } from '../../../src/system/random.ts'
-import { fakeClock, seededRandom } from '../../support/fake-clock.ts'
+import { fakeClock, seededRandom } from '../../support/fakes/fake-clock.ts'
 
 let input: PassThrough
 let output: PassThrough
@@ -22,8 +22,9 @@ const upstream: Upstream = {
     return { content: [{ type: 'text', text: '{}' }] }
   },
   checkPersona: () => Promise.resolve(),
-  callHere: () => null,
+  callInProcess: () => null,
   listen: () => new Promise(() => undefined),
+  teamView: () => Promise.reject(new Error('not read')),
   endSession: () => Promise.resolve(),
   close() {},
 }
@@ -36,7 +37,7 @@ beforeEach(() => {
   const clock = fakeClock()
   createBridge({
     upstream,
-    transport: stdioLines(input, output),
+    transport: new StdioLines(input, output),
     session_id: () => 's',
     instructions: 'x',
     version: '0',
@@ -46,7 +47,7 @@ beforeEach(() => {
   })
 })
 
-/** What the client is sent from now on, up to the answer to a ping behind the lines. */
+/** Returns the messages to the client up to the response to a ping after these lines. */
 async function answersTo(...lines: string[]): Promise<string[]> {
   const before = answers.length
   for (const line of [...lines, '{"jsonrpc":"2.0","id":"last","method":"ping"}']) input.write(`${line}\n`)
@@ -67,7 +68,7 @@ const parsed = (answer: string) => JSON.parse(answer) as unknown
 const call = (id: string, params = '{"name":"signals","arguments":{}}') =>
   `{"jsonrpc":"2.0","id":${id},"method":"tools/call","params":${params}}`
 
-describe('a request is served', () => {
+describe('a request is answered under its id', () => {
   beforeEach(() => initialize())
 
   test.each([
@@ -79,13 +80,13 @@ describe('a request is served', () => {
     ['a field that JSON-RPC does not know', '{"jsonrpc":"2.0","id":1,"method":"tools/list","trace":7}'],
     ['a progress token beyond 2^53', call('1', '{"name":"x","_meta":{"progressToken":9007199254740993}}')],
     ['a progress token with a fraction', call('1', '{"name":"x","_meta":{"progressToken":1.5}}')],
-  ])('with %s', async (_, line) => {
+  ])('a request with %s is answered under its id', async (_, line) => {
     const [answer] = await answersTo(line)
     expect(JSON.parse(answer ?? '')).toMatchObject({ id: 1, result: {} })
   })
 
   test.each(['1764391000123456789', '-9007199254740993', '1.5', '1e400', '"9007199254740993"', '0'])(
-    'under the id %s, more than once, also past the SDK',
+    'a request under the id %s is answered more than once, also on the fast path',
     async (id) => {
       const told = await answersTo(
         call('7'),
@@ -99,7 +100,7 @@ describe('a request is served', () => {
   )
 })
 
-describe('a request is refused under its id', () => {
+describe('a refused request is answered under its id', () => {
   beforeEach(() => initialize())
 
   test.each([
@@ -119,20 +120,23 @@ describe('a request is refused under its id', () => {
       call('9', `{"name":"x","arguments":{"a":${'['.repeat(200)}${']'.repeat(200)}}}`),
       -32602,
     ],
-  ])('%s', async (_, line, code) => {
+  ])('a refused request is answered under its id: %s', async (_, line, code) => {
     const told = await answersTo(line)
     expect(told.map(parsed)).toMatchObject([{ id: 9, error: { code, data: { status: 400 } } }])
   })
 
-  test.each(['null', 'true', '{}', '[1]'])('an id that is %s is answered with null', async (id) => {
-    const told = await answersTo(`{"jsonrpc":"2.0","id":${id},"method":"tools/list"}`)
-    expect(told.map(parsed)).toMatchObject([{ id: null, error: { code: -32600 } }])
-  })
+  test.each(['null', 'true', '{}', '[1]'])(
+    'a request whose id is %s is answered with the id null',
+    async (id) => {
+      const told = await answersTo(`{"jsonrpc":"2.0","id":${id},"method":"tools/list"}`)
+      expect(told.map(parsed)).toMatchObject([{ id: null, error: { code: -32600 } }])
+    },
+  )
 
   test.each([
     ['in front', (text: string) => `{"jsonrpc":"2.0","id":9,"method":"x","params":{"text":"${text}"}}`],
     ['at the end', (text: string) => `{"method":"x","params":{"text":"${text}"},"jsonrpc":"2.0","id":9}`],
-  ])('a line that is too long, its id %s', async (_, line) => {
+  ])('a line that is too long is answered under its id, which is %s', async (_, line) => {
     const told = await answersTo(line('x'.repeat(STDIO_DEFAULT_MAX_BUFFER_SIZE)))
     expect(told.map(parsed)).toMatchObject([{ id: 9, error: { data: { code: 'body_too_large' } } }])
   })
@@ -142,7 +146,7 @@ describe('a request is refused under its id', () => {
     '{"jsonrpc":"2.0","id":9,"error":{}}',
     '{"method":7}',
     '7',
-  ])('what is not a request has no answer: %s', async (line) => {
+  ])('a message that is not a request gets no answer: %s', async (line) => {
     expect(await answersTo(line)).toEqual([])
   })
 })
@@ -154,23 +158,26 @@ describe('a number that would be rounded', () => {
       '{"name":"signals","arguments":{"action":"send","params":{"payload":{"id":9007199254740993}}}}',
     ],
     ['a tool of its own', '{"name":"signals_send","arguments":{"payload":{"id":9007199254740993}}}'],
-  ])('is refused as the result of %s, and nothing is called', async (_, params) => {
-    await initialize()
-    const [answer] = await answersTo(call('9', params))
-    expect(JSON.parse(answer ?? '')).toMatchObject({
-      id: 9,
-      result: {
-        isError: true,
-        structuredContent: {
-          code: 'params_invalid',
-          detail: 'payload.id: 9007199254740993 is beyond 2^53; send it as a text',
+  ])(
+    'a number that would be rounded is refused as the result of %s, and nothing is called',
+    async (_, params) => {
+      await initialize()
+      const [answer] = await answersTo(call('9', params))
+      expect(JSON.parse(answer ?? '')).toMatchObject({
+        id: 9,
+        result: {
+          isError: true,
+          structuredContent: {
+            code: 'params_invalid',
+            detail: 'payload.id: 9007199254740993 is beyond 2^53; send it as a text',
+          },
         },
-      },
-    })
-    expect(called).toEqual([])
-  })
+      })
+      expect(called).toEqual([])
+    },
+  )
 
-  test('is refused in any other request', async () => {
+  test('a number that would be rounded is refused in any other request', async () => {
     await initialize()
     const [answer] = await answersTo(
       '{"jsonrpc":"2.0","id":9,"method":"resources/read","params":{"uri":1e400}}',
@@ -185,7 +192,7 @@ describe('a number that would be rounded', () => {
 describe('a batch', () => {
   const two = `[${call('1')},{"jsonrpc":"2.0","method":"notifications/initialized"},{"jsonrpc":"2.0","id":2.5,"method":"ping"}]`
 
-  test('is answered as one list in revision 2025-03-26, notifications left out', async () => {
+  test('a batch is answered as one list in revision 2025-03-26, without its notifications', async () => {
     await initialize('2025-03-26')
     const told = await answersTo(two)
     expect(told).toHaveLength(1)
@@ -193,7 +200,7 @@ describe('a batch', () => {
     expect((JSON.parse(told[0] ?? '') as { id: number }[]).map(({ id }) => id).sort()).toEqual([1, 2.5])
   })
 
-  test('holds the refusals of its requests as well', async () => {
+  test('the answer to a batch contains the refusals of its requests', async () => {
     await initialize('2025-03-26')
     const told = await answersTo(
       '[{"jsonrpc":"2.0","id":1,"method":"ping"},{"jsonrpc":"2.0","id":2,"method":7},8]',
@@ -206,12 +213,12 @@ describe('a batch', () => {
     ])
   })
 
-  test('of notifications only has no answer', async () => {
+  test('a batch of notifications gets no answer', async () => {
     await initialize('2025-03-26')
     expect(await answersTo('[{"jsonrpc":"2.0","method":"notifications/initialized"}]')).toEqual([])
   })
 
-  test('has no answer to a request that is cancelled in it', async () => {
+  test('a batch contains no answer to a request that is cancelled in it', async () => {
     await initialize('2025-03-26')
     const cancel = '{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":1}}'
     const told = await answersTo(`[${call('1')},${cancel},{"jsonrpc":"2.0","id":2,"method":"ping"}]`)
@@ -226,7 +233,7 @@ describe('a batch', () => {
       `[${Array.from({ length: 101 }, (_, id) => call(String(id))).join()}]`,
       Array.from({ length: 101 }, (_, id) => id),
     ],
-  ])('%s is refused in that revision', async (_, line, ids) => {
+  ])('a batch with %s is refused in that revision', async (_, line, ids) => {
     await initialize('2025-03-26')
     const told = (await answersTo(line)).map((one) => JSON.parse(one) as { id: unknown; error: unknown })
     expect(told.map(({ id }) => id)).toEqual(ids)
@@ -234,12 +241,15 @@ describe('a batch', () => {
   })
 
   test.each(['2024-11-05', '2025-06-18', '2025-11-25'])(
-    'is refused id by id in revision %s',
+    'a batch is refused id by id in revision %s',
     async (revision) => {
       await initialize(revision)
       const told = await answersTo(two)
       expect(told.map(parsed)).toMatchObject([
-        { id: 1, error: { code: -32600, message: `In revision ${revision} of MCP there are no batches.` } },
+        {
+          id: 1,
+          error: { code: -32600, message: `Batches are not supported in revision ${revision} of MCP.` },
+        },
         { id: 2.5, error: { code: -32600 } },
       ])
       expect(called).toEqual([])

@@ -1,8 +1,8 @@
-/** What `turnbell mcp` is told. */
+/** Tests the arguments of `turnbell mcp`. */
 import { describe, expect, test } from 'vitest'
-import { argumentsIn, queryOf } from '../../../src/transports/bridge/arguments.ts'
+import { parseArguments, narrowingQuery } from '../../../src/bridge/arguments.ts'
 
-const query = (...argv: string[]) => queryOf(argumentsIn(argv))
+const query = (...argv: string[]) => narrowingQuery(parseArguments(argv))
 
 describe('several facets or facades', () => {
   test.each([
@@ -13,12 +13,12 @@ describe('several facets or facades', () => {
       '?facet=core&facade=git&facade=signals&facade=store',
     ],
     [['--facade', 'git', '--read-only', '--facet', 'core'], '?facet=core&facade=git&read_only=1'],
-  ])('are told one after the other, or each by itself: %j', (argv, expected) => {
+  ])('several facets are accepted after one flag or after one flag each: %j', (argv, expected) => {
     expect(query(...argv)).toBe(expected)
   })
 })
 
-test('what is not told is not asked for', () => {
+test('the query contains no bound that was not given', () => {
   expect(query('--persona', 'ada')).toBe('')
   expect(query('--detail', 'micro')).toBe('?detail=micro')
 })
@@ -30,9 +30,9 @@ test.each([
   [['--facets', 'core'], "Unknown option '--facets'"],
   [['--facet'], '--facet <value>'],
   [['--facet=core', 'work'], "Unexpected argument 'work'"],
-  [['--detail', 'tiny'], '--detail is one of full, compact, micro, not tiny'],
-])('what it does not understand is refused: %j', (argv, detail) => {
-  expect(() => argumentsIn(argv)).toThrowError(
+  [['--detail', 'tiny'], '--detail: found tiny, expected one of full, compact, micro'],
+])('unknown arguments are refused: %j', (argv, detail) => {
+  expect(() => parseArguments(argv)).toThrowError(
     expect.objectContaining({
       code: 'usage_invalid',
       detail: expect.stringContaining(detail) as string,

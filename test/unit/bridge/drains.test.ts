@@ -1,11 +1,11 @@
-/** What is said of drains, in which order, and who waits for whom. */
+/** Tests how drains are confirmed and released, in which order, and which calls wait for others. */
 import { beforeEach, describe, expect, test } from 'vitest'
-import { toProblem, TurnbellError } from '../../../src/contracts/errors.ts'
-import { LIMITS } from '../../../src/contracts/limits.ts'
+import { toProblem, TurnbellError } from '../../../src/contracts/errors/errors.ts'
+import { LIMITS } from '../../../src/contracts/limits/limits.ts'
 import { silentLog } from '../../../src/ports/log.ts'
-import { createDrains, type Drains } from '../../../src/transports/bridge/drains.ts'
-import { AnswerLost, type Result } from '../../../src/transports/bridge/upstream.ts'
-import { atRest, fakeClock, type FakeClock } from '../../support/fake-clock.ts'
+import { createDrains, type Drains } from '../../../src/bridge/drains.ts'
+import { AnswerLost, type Result } from '../../../src/bridge/hub/answers.ts'
+import { atRest, fakeClock, type FakeClock } from '../../support/fakes/fake-clock.ts'
 
 const DRAIN_ID = '01J00000000000000000000001'
 
@@ -22,12 +22,12 @@ beforeEach(() => {
   })
 })
 
-/** Until the test answers it. */
+/** A request that stays pending until the test answers it. */
 function underWay(what: string): Promise<Result> {
   return new Promise((answer, fail) => asked.push({ what, answer, fail }))
 }
 
-/** What became of it so far. */
+/** Collects the outcome of a promise. */
 function watched(promise: Promise<unknown>): unknown[] {
   const outcomes: unknown[] = []
   const settled = (value: unknown) => void outcomes.push(value)
@@ -35,21 +35,21 @@ function watched(promise: Promise<unknown>): unknown[] {
   return outcomes
 }
 
-const drain = (session_id = 's') => watched(drains.take(session_id, () => underWay('drain')))
+const drain = (session_id = 's') => watched(drains.request(session_id, () => underWay('drain')))
 const whats = () => asked.map(({ what }) => what)
 
-describe('a drain behind a confirmation', () => {
+describe('a drain after a confirmation', () => {
   const CONFIRM = `{"peek":true,"limit":1,"confirm":"${DRAIN_ID}"}`
   let outcomes: unknown[]
   beforeEach(async () => {
-    drains.handed('s', { drain_id: DRAIN_ID, signal_ids: [] })
+    drains.received('s', { drain_id: DRAIN_ID, signal_ids: [] })
     drains.confirm(DRAIN_ID)
     outcomes = drain()
     await atRest()
     expect(whats()).toEqual([CONFIRM])
   })
 
-  test('is made once the hub has heard it', async () => {
+  test('a drain is sent once the confirmation was sent', async () => {
     await clock.advance(LIMITS.bridge_wait_ms - 1)
     asked[0]?.answer({})
     await atRest()
@@ -60,17 +60,16 @@ describe('a drain behind a confirmation', () => {
     expect(outcomes).toEqual([{ content: [] }])
   })
 
-  test('is refused once a client would have been for a hub that is away, and then never made', async () => {
+  test('a drain is refused after the patience for an absent hub, and then never sent', async () => {
     await clock.advance(LIMITS.bridge_wait_ms)
     expect(outcomes).toMatchObject([{ code: 'hub_unreachable' }])
-    expect((outcomes[0] as TurnbellError).hint).toContain('Nothing was lost and nothing was done')
     asked[0]?.answer({})
     await atRest()
     expect(whats()).toEqual([CONFIRM])
     expect(outcomes).toHaveLength(1)
   })
 
-  test('that was refused is in the way of no other, and the confirmation still goes first', async () => {
+  test('a refused drain does not delay the next one, and the confirmation is still sent first', async () => {
     await clock.advance(LIMITS.bridge_wait_ms)
     const next = drain()
     await clock.advance(LIMITS.bridge_wait_ms - 1)
@@ -80,7 +79,7 @@ describe('a drain behind a confirmation', () => {
     expect(whats()).toEqual([CONFIRM, 'drain'])
   })
 
-  test('waits for its own answer as long as that takes', async () => {
+  test('a drain waits for its own answer without a limit', async () => {
     asked[0]?.answer({})
     await atRest()
     await clock.advance(LIMITS.bridge_wait_ms * 2)
@@ -92,19 +91,19 @@ const HANDED = { drain_id: DRAIN_ID, signal_ids: ['s1'] }
 const RELEASE = '{"action":"release","params":{"signal_ids":["s1"]}}'
 const LOOK = expect.stringContaining('"leased_to":"s"') as string
 
-/** A drain whose answer the test gives; `then` says what becomes of it at once. */
+/** A drain whose response the test provides; `then` runs as soon as it is delivered. */
 function handing(then: () => void = () => undefined, signal_ids = ['s1']): unknown[] {
   const ask = () =>
     underWay('drain').then((answer) => {
-      drains.handed('s', { ...HANDED, signal_ids })
+      drains.received('s', { ...HANDED, signal_ids })
       then()
       return answer
     })
-  return watched(drains.take('s', ask))
+  return watched(drains.request('s', ask))
 }
 
-describe('of two drains at once, the second', () => {
-  test('goes behind the release of the first, where that was given up', async () => {
+describe('the second of two concurrent drains', () => {
+  test('the second drain is sent after the release of the first, if that was abandoned', async () => {
     handing(() => drains.release(['s1']))
     drain()
     await atRest()
@@ -119,13 +118,13 @@ describe('of two drains at once, the second', () => {
 
   test.each([
     ['has it', () => drains.written(DRAIN_ID), ['drain', 'drain']],
-    ['gives it up', () => drains.release(['s1']), ['drain', RELEASE, 'drain']],
+    ['abandons it', () => drains.release(['s1']), ['drain', RELEASE, 'drain']],
     [
-      'has it for good',
+      'has confirmed it',
       () => drains.confirm(DRAIN_ID),
       ['drain', expect.stringContaining('confirm'), 'drain'],
     ],
-  ])('is not asked for before the client %s', async (_, becomes, expected) => {
+  ])('the second drain is not sent before the client %s', async (_, becomes, expected) => {
     handing()
     const second = drain()
     await atRest()
@@ -139,7 +138,7 @@ describe('of two drains at once, the second', () => {
     expect(whats()).toEqual(expected)
   })
 
-  test('is refused where the client does not take the first, and others are said meanwhile', async () => {
+  test('the second drain is refused if the client never takes the first, while other reports are sent', async () => {
     handing()
     const second = drain()
     await atRest()
@@ -157,7 +156,7 @@ describe('of two drains at once, the second', () => {
     expect(whats().at(-1)).toBe('drain')
   })
 
-  test('does not wait for one of no signals, which only a false hub hands out', async () => {
+  test('the second drain does not wait for a drain without signals', async () => {
     handing(undefined, [])
     drain()
     await atRest()
@@ -166,7 +165,7 @@ describe('of two drains at once, the second', () => {
     expect(whats()).toEqual(['drain', 'drain'])
   })
 
-  test('is not in the way of another session, whose drain makes nothing of the first final', async () => {
+  test('the second drain does not wait for another session, whose leases it does not make final', async () => {
     handing()
     await atRest()
     asked[0]?.answer({})
@@ -177,7 +176,7 @@ describe('of two drains at once, the second', () => {
   })
 })
 
-describe('a drain that could not be given back', () => {
+describe('a drain whose release failed', () => {
   const REFUSED = {
     isError: true,
     structuredContent: toProblem(new TurnbellError('internal', { detail: 'x' }), 'i'),
@@ -186,7 +185,7 @@ describe('a drain that could not be given back', () => {
   test.each([
     ['is refused', () => asked[1]?.answer(REFUSED)],
     ['does not arrive', () => asked[1]?.fail(new AnswerLost(new Error('gone')))],
-  ])('as its release %s is looked for before the next one', async (_, release) => {
+  ])('a drain whose release %s is looked up before the next one', async (_, release) => {
     handing(() => drains.release(['s1']))
     await atRest()
     asked[0]?.answer({})
@@ -202,10 +201,10 @@ describe('a drain that could not be given back', () => {
     expect(whats()).toEqual(['drain', RELEASE, LOOK, RELEASE, 'drain'])
   })
 
-  test('as too much waits to be said is looked for as well', async () => {
+  test('a drain whose release was dropped from a full queue is looked up before the next one', async () => {
     const ids = Array.from({ length: LIMITS.bridge_confirms_max }, (_, nth) => `drain-${nth}`)
     for (const drain_id of ids) drains.confirm(drain_id)
-    drains.handed('s', HANDED)
+    drains.received('s', HANDED)
     drains.release(['s1'])
     for (const nth of ids.keys()) {
       await atRest()
@@ -217,7 +216,7 @@ describe('a drain that could not be given back', () => {
   })
 })
 
-test('a lost drain goes back without another drain: the end of the turn would make it final', async () => {
+test('a lost drain is released without waiting for another, because the end of the turn would make it final', async () => {
   const outcomes = drain()
   await atRest()
   asked[0]?.fail(new AnswerLost(new Error('gone')))
@@ -231,8 +230,8 @@ test('a lost drain goes back without another drain: the end of the turn would ma
   expect(whats()).toEqual(['drain', LOOK, LOOK, RELEASE])
 })
 
-test('a confirmed drain is not given back with a lost answer: the hub holds its lease until the turn ends', async () => {
-  drains.handed('s', HANDED)
+test('a confirmed drain is not released with a lost one, because the hub holds its lease until the turn ends', async () => {
+  drains.received('s', HANDED)
   drains.confirm(DRAIN_ID)
   await atRest()
   asked[0]?.answer({})
@@ -255,7 +254,7 @@ test('a confirmed drain is not given back with a lost answer: the hub holds its 
   ])
 })
 
-test('a refusal of a drain is no lost answer: nothing is looked for, and it is asked for once', async () => {
+test('a refused drain is not a lost one: nothing is looked up, and it is sent once', async () => {
   const refusal = new TurnbellError('persona_wrapped', { detail: 'x' })
   const outcomes = drain()
   await atRest()
@@ -264,7 +263,7 @@ test('a refusal of a drain is no lost answer: nothing is looked for, and it is a
   expect([outcomes, whats()]).toEqual([[refusal], ['drain']])
 })
 
-test('a drain behind another waits for it as long as that takes', async () => {
+test('a drain waits for an earlier one without a limit', async () => {
   const outcomes = [drain(), drain()]
   await clock.advance(LIMITS.bridge_answer_ms)
   asked[0]?.answer({})
@@ -277,7 +276,7 @@ test('a drain behind another waits for it as long as that takes', async () => {
   ])
 })
 
-describe('what a lost drain may have left', () => {
+describe('the leases of a lost drain', () => {
   const ANOTHER_FORM = { content: [], structuredContent: { s: [{ sid: '6' }] } }
   const NO_PROBLEM = { content: [], structuredContent: { e: 'ur' }, isError: true }
 
@@ -285,14 +284,14 @@ describe('what a lost drain may have left', () => {
     ['in another form', ANOTHER_FORM],
     ['as a refusal without a problem', NO_PROBLEM],
     ['in no form at all', { isError: 7 }],
-  ])('and is told %s is a hub that does not answer, in the words of a refusal', async (_, told) => {
+  ])('a lookup answered %s counts as an unreachable hub', async (_, told) => {
     const outcomes = drain()
     await atRest()
     asked[0]?.fail(new AnswerLost(new Error('gone')))
     await atRest()
     asked[1]?.answer(told)
     await atRest()
-    // The first ask may have been heard: not that nothing was done.
+    // The first request may have been received, so its effect is unknown.
     expect(outcomes).toMatchObject([
       {
         name: 'TurnbellError',
@@ -300,11 +299,11 @@ describe('what a lost drain may have left', () => {
         hint: expect.stringContaining('may or may not') as string,
       },
     ])
-    // It is looked for once more, as the end of a turn would make it final.
+    // The bridge looks for it once more, because the end of a turn would confirm it.
     expect(whats()).toEqual(['drain', expect.stringContaining('inbox'), expect.stringContaining('inbox')])
   })
 
-  test('goes back page by page, as long as the pages go back in time', async () => {
+  test('orphaned leases are released page by page, while the pages go back in time', async () => {
     const outcomes = drain()
     await atRest()
     asked[0]?.fail(new AnswerLost(new Error('gone')))
@@ -333,7 +332,7 @@ describe('what a lost drain may have left', () => {
     ])
   })
 
-  test('and is refused by the hub is told in its words', async () => {
+  test("a lookup refused by the hub fails with the hub's error", async () => {
     const outcomes = drain()
     await atRest()
     asked[0]?.fail(new AnswerLost(new Error('gone')))
@@ -343,7 +342,7 @@ describe('what a lost drain may have left', () => {
     expect(outcomes).toMatchObject([{ code: 'facet_forbidden' }])
   })
 
-  test('is given back once more where the second ask was lost, too', async () => {
+  test('orphaned leases are released again if the second attempt was lost, too', async () => {
     const outcomes = drain()
     const lost = [new AnswerLost(new Error('gone')), new AnswerLost(new Error('gone again'))]
     for (const [turn, error] of lost.entries()) {
@@ -362,7 +361,7 @@ describe('what a lost drain may have left', () => {
     expect(outcomes).toEqual([lost[1]])
   })
 
-  test('is still given back before the next drain, once it is told', async () => {
+  test('orphaned leases are released before the next drain even if they were reported', async () => {
     drain()
     await atRest()
     asked[0]?.fail(new AnswerLost(new Error('gone')))

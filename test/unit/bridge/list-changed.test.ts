@@ -1,10 +1,10 @@
-/** A client of the 2025 era was promised to hear of changed tools, and asks for it in no way. */
+/** Tests that a client of protocol version 2025 is notified of changed tools without a subscription. */
 import { expect, test } from 'vitest'
-import { bridgedClient } from '../../support/bridge-client.ts'
+import { bridgedClient } from '../../support/worlds/bridge-client.ts'
 import { eventually } from '../../support/eventually.ts'
-import { fakeClock } from '../../support/fake-clock.ts'
+import { fakeClock } from '../../support/fakes/fake-clock.ts'
 import { closedAfterwards } from '../../support/closed-afterwards.ts'
-import { startSmallHub, type SmallHub } from '../../support/small-hub.ts'
+import { startSmallHub, type SmallHub } from '../../support/worlds/small-hub.ts'
 import { GRANTS_DEFAULT } from '../../../src/kernel/policy.ts'
 
 const open = closedAfterwards()
@@ -23,18 +23,18 @@ async function connect(at: { url: string; operator: string }) {
   return client
 }
 
-/** Offers more and less in turn, until the client has heard of one of them. */
+/** Adds and removes tools until the client has been notified. */
 async function hearsOf(hub: SmallHub, client: Awaited<ReturnType<typeof connect>>): Promise<void> {
   const before = client.toolsChanged()
   let more = true
   await eventually('the client is told', () => {
-    hub.kernel.offer(more ? { ...GRANTS_DEFAULT, facets: ['core', 'work'] } : GRANTS_DEFAULT)
+    hub.kernel.setGrants(more ? { ...GRANTS_DEFAULT, facets: ['core', 'work'] } : GRANTS_DEFAULT)
     more = !more
     return client.toolsChanged() > before
   })
 }
 
-test('it is told of another list without ever having subscribed to anything', async () => {
+test('a legacy client is notified of a changed tool list without a subscription', async () => {
   const hub = await startSmallHub()
   open.push(hub)
   const client = await connect(hub)
@@ -42,7 +42,7 @@ test('it is told of another list without ever having subscribed to anything', as
   await hearsOf(hub, client)
 })
 
-test('it is told again after each return of the hub', async () => {
+test('a legacy client is notified after each return of the hub', async () => {
   const at = { url: '', operator: '' }
   let client: Awaited<ReturnType<typeof connect>> | null = null
   for (let run = 0; run < 3; run++) {
@@ -55,7 +55,7 @@ test('it is told again after each return of the hub', async () => {
   }
 })
 
-test('where there is no hub yet, its bridge looks for one ever more rarely', async () => {
+test('a bridge without a hub looks for one at growing intervals', async () => {
   const clock = fakeClock()
   let looks = 0
   const client = await bridgedClient({

@@ -1,8 +1,8 @@
 import fs from 'node:fs'
 import path from 'node:path'
 import { beforeEach, expect, test } from 'vitest'
-import { isHome, prepareHome, resolveHome, type Home } from '../../../src/system/home.ts'
-import { removedHome } from '../../../src/transports/bridge/removed-home.ts'
+import { isHome, prepareHome, resolveHome, type Home } from '../../../src/system/config/home.ts'
+import { removedHome } from '../../../src/bridge/removed-home.ts'
 import { temporaryDirectory } from '../../support/temporary-directory.ts'
 
 let home: Home
@@ -11,7 +11,7 @@ beforeEach(() => {
 })
 const remove = () => fs.rmSync(home.root, { recursive: true })
 
-test('a home that was there at the start and is gone is refused, until it is there again', () => {
+test('a home that existed at the start and is gone is refused until it exists again', () => {
   prepareHome(home)
   const removed = removedHome(home.root, () => isHome(home))
   expect(removed()).toBeNull()
@@ -30,7 +30,7 @@ test('a home that is created after the start and removed later is refused', () =
   expect(removed()).toMatchObject({ code: 'hub_unreachable' })
 })
 
-test('a directory that keeps only files of others is a removed home', () => {
+test('a directory that contains only foreign files counts as a removed home', () => {
   prepareHome(home)
   const removed = removedHome(home.root, () => isHome(home))
   fs.writeFileSync(path.join(home.root, 'letters.txt'), 'mine')

@@ -1,31 +1,30 @@
-/** What becomes of a drain, whichever way its answer goes. */
+/** Tests that a drain is confirmed or released, whichever way its response takes. */
 import type { JSONRPCMessage } from '@modelcontextprotocol/server'
 import { beforeEach, describe, expect, test } from 'vitest'
-import { LIMITS } from '../../../src/contracts/limits.ts'
+import { LIMITS } from '../../../src/contracts/limits/limits.ts'
 import { silentLog } from '../../../src/ports/log.ts'
 import { createIds } from '../../../src/system/random.ts'
-import type { Drains } from '../../../src/transports/bridge/drains.ts'
-import { createPlainLines } from '../../../src/transports/bridge/plain-lines.ts'
-import {
-  CALL_MS,
-  createToolCalls,
-  type ToolCall,
-  type ToolCalls,
-} from '../../../src/transports/bridge/tool-calls.ts'
-import {
-  AnswerLost,
-  type Params,
-  type RequestOptions,
-  type Upstream,
-} from '../../../src/transports/bridge/upstream.ts'
-import { plainCallIn, type PlainCall } from '../../../src/transports/mcp/plain-call.ts'
-import { fakeClock, seededRandom } from '../../support/fake-clock.ts'
+import type { Drains } from '../../../src/bridge/drains.ts'
+import { createFastPathLines } from '../../../src/bridge/stdio/fast-path-lines.ts'
+import type { ToolCall } from '../../../src/bridge/tool-call.ts'
+import { CALL_MS, createToolCalls, type ToolCalls } from '../../../src/bridge/tool-calls.ts'
+import { AnswerLost, type Params } from '../../../src/bridge/hub/answers.ts'
+import type { RequestOptions, Upstream } from '../../../src/bridge/hub/upstream.ts'
+import { fastPathCallIn, type FastPathCall } from '../../../src/transports/mcp/fast-path-call.ts'
+import { fakeClock, seededRandom } from '../../support/fakes/fake-clock.ts'
 
 const DRAIN_ID = '01J00000000000000000000001'
 const SIGNAL_ID = '01J00000000000000000000002'
 const SIGNAL = {
-  ...{ signal_id: SIGNAL_ID, from: 'bob', origin: 'agent', to: 'ada', intent: 'x', payload: 1, priority: 3 },
-  ...{ created_at: '2026-03-01T12:00:00.000Z', deliveries: 1 },
+  signal_id: SIGNAL_ID,
+  from: 'bob',
+  origin: 'agent',
+  to: 'ada',
+  intent: 'x',
+  payload: 1,
+  priority: 3,
+  created_at: '2026-03-01T12:00:00.000Z',
+  deliveries: 1,
 }
 const DRAINED = {
   content: [],
@@ -35,8 +34,9 @@ const DRAINED = {
 const upstream: Upstream = {
   request: () => Promise.resolve(DRAINED),
   checkPersona: () => Promise.resolve(),
-  callHere: () => null,
+  callInProcess: () => null,
   listen: () => Promise.resolve(),
+  teamView: () => Promise.reject(new Error('not read')),
   endSession: () => Promise.resolve(),
   close: () => {},
 }
@@ -52,7 +52,7 @@ beforeEach(() => {
   calls = callsWith({})
 })
 
-test('a drain that asks for more than Codex shows its model is bounded on its way', async () => {
+test('a drain that requests more than Codex shows its model is limited', async () => {
   const asked: Params[] = []
   const request = (_: string, params: Params) => {
     asked.push(params)
@@ -65,19 +65,19 @@ test('a drain that asks for more than Codex shows its model is bounded on its wa
   expect(asked.map((params) => params['arguments'])).toEqual([bounded, { limit: 50 }])
 })
 
-test('a plain line of Codex that asks for more is answered like any other', async () => {
+test('a fast-path line of Codex that requests too much is answered like any other', async () => {
   const answered = new Promise<JSONRPCMessage>((resolve, reject) => {
-    const lines = createPlainLines({
+    const lines = createFastPathLines({
       version: '1',
       call: (id, made) => calls.call(id, made),
       asError: (error) => ({ code: -32603, message: String(error) }),
       send: (message) => Promise.resolve(resolve(message)),
       onFailed: reject,
     })
-    lines.served('legacy')
-    lines.agreed(undefined)
+    lines.onServerCreated('legacy')
+    lines.onSdkCall(undefined)
     const params = { name: 'signals_pending', arguments: { limit: 50 }, _meta: { threadId: 't-1' } }
-    lines.take(plainCallIn({ jsonrpc: '2.0', id: 7, method: 'tools/call', params }) as PlainCall)
+    lines.accept(fastPathCallIn({ jsonrpc: '2.0', id: 7, method: 'tools/call', params }) as FastPathCall)
   })
   expect(await answered).toEqual({ jsonrpc: '2.0', id: 7, result: DRAINED })
   calls.written(7, 'result')
@@ -88,19 +88,19 @@ type Options = Parameters<typeof createToolCalls>[0]
 
 function callsWith(own: Partial<Options>): ToolCalls {
   const drains: Drains = {
-    take: (_, ask) => ask(),
-    handed: (_, { drain_id }) => void said.push(`handed ${drain_id}`),
+    request: (_, ask) => ask(),
+    received: (_, { drain_id }) => void said.push(`handed ${drain_id}`),
     written: (drain_id) => void said.push(`written ${drain_id}`),
     confirm: (drain_id) => void said.push(`confirmed ${drain_id}`),
     release: (signal_ids) => void said.push(`released ${signal_ids.join(' ')}`),
     settled: () => Promise.resolve(),
-    releaseLeft: () => Promise.resolve(),
+    releaseOrphaned: () => Promise.resolve(),
   }
   const ids = createIds(fakeClock(), seededRandom())
   return createToolCalls({ upstream, session_id: () => 's', ids, log: silentLog, ...own }, drains)
 }
 
-test('a drain that was written is confirmed, once', async () => {
+test('a written drain is confirmed once', async () => {
   await calls.call(1, call)
   expect(said).toEqual([`handed ${DRAIN_ID}`])
   calls.written(1, 'result')
@@ -109,14 +109,14 @@ test('a drain that was written is confirmed, once', async () => {
   expect(said).toEqual([`handed ${DRAIN_ID}`, `confirmed ${DRAIN_ID}`])
 })
 
-test('a drain in whose place an error was written goes back, once', async () => {
+test('a drain whose answer was replaced by an error is released once', async () => {
   await calls.call(1, call)
   calls.written(1, 'error')
   abort.abort()
   expect(said).toEqual([`handed ${DRAIN_ID}`, `released ${SIGNAL_ID}`])
 })
 
-test('a drain that the client gave up goes back, whatever is written later', async () => {
+test('a cancelled drain is released, whatever is written later', async () => {
   await calls.call(1, call)
   abort.abort()
   calls.written(1, 'error')
@@ -124,7 +124,7 @@ test('a drain that the client gave up goes back, whatever is written later', asy
   expect(said).toEqual([`handed ${DRAIN_ID}`, `released ${SIGNAL_ID}`])
 })
 
-test('an own answer in whose place an error was written is not told of as written', async () => {
+test('a local answer replaced by an error is not reported as written', async () => {
   const answers = {
     answer: () => Promise.resolve({ content: [] }),
     answerWritten: () => void said.push('written'),
@@ -137,13 +137,13 @@ test('an own answer in whose place an error was written is not told of as writte
   expect(said).toEqual(['written'])
 })
 
-test('a drain whose answer could not be sent goes back', async () => {
+test('a drain whose answer could not be sent is released', async () => {
   await calls.call(1, call)
   calls.unwritten(1)
   expect(said).toEqual([`handed ${DRAIN_ID}`, `released ${SIGNAL_ID}`])
 })
 
-test('a drain goes back where its id is used anew before its answer has left', async () => {
+test('a drain is released if its id is reused before its answer was written', async () => {
   await calls.call(1, call)
   await calls.call(1, call)
   calls.written(1, 'result')
@@ -153,21 +153,23 @@ test('a drain goes back where its id is used anew before its answer has left', a
   ])
 })
 
-test('a drain that is held for a better sign is known to be written first', async () => {
+test('a drain that is confirmed later is reported as written first', async () => {
   calls = callsWith({ drainWritten: (_, { drain_id }) => void said.push(`held ${drain_id}`) })
   await calls.call(1, call)
   calls.written(1, 'result')
   expect(said).toEqual([`handed ${DRAIN_ID}`, `written ${DRAIN_ID}`, `held ${DRAIN_ID}`])
 })
 
-describe('two calls in one turn of the loop', () => {
+describe('two calls in one tick of the event loop', () => {
   const inSession = (name: string, session: string): ToolCall => ({
-    ...{ name, args: {}, signal: abort.signal },
+    name,
+    args: {},
+    signal: abort.signal,
     meta: { session },
   })
   const session_id = ({ meta }: ToolCall) => String(meta['session'])
 
-  test('are asked each in its own session', async () => {
+  test('concurrent calls are each sent in their own session', async () => {
     const asked: unknown[] = []
     const request = (_: string, { name }: Params, options: RequestOptions) => {
       asked.push([name, options.session_id])
@@ -184,13 +186,13 @@ describe('two calls in one turn of the loop', () => {
     ])
   })
 
-  test('are each asked in its own session of the hub in this process', async () => {
+  test('concurrent calls are each sent in their own session to the hub in this process', async () => {
     const asked: unknown[] = []
-    const callHere = ({ name }: Params, session: string) => {
+    const callInProcess = ({ name }: Params, session: string) => {
       asked.push([name, session])
       return Promise.resolve({})
     }
-    calls = callsWith({ session_id, upstream: { ...upstream, callHere } })
+    calls = callsWith({ session_id, upstream: { ...upstream, callInProcess } })
     await Promise.all([
       calls.call(1, inSession('coordinator', 't1')),
       calls.call(2, inSession('coordinator', 't2')),
@@ -202,18 +204,18 @@ describe('two calls in one turn of the loop', () => {
   })
 })
 
-test('a call that the hub in this process answers is not asked for its signal, which few need', async () => {
+test('a call answered by the hub in this process does not create its AbortSignal', async () => {
   const unasked = { ...call, name: 'coordinator' }
   Object.defineProperty(unasked, 'signal', { get: () => expect.unreachable('a signal was made') })
-  const callHere = () => Promise.resolve({ content: [] })
-  calls = callsWith({ upstream: { ...upstream, callHere } })
+  const callInProcess = () => Promise.resolve({ content: [] })
+  calls = callsWith({ upstream: { ...upstream, callInProcess } })
   expect(await calls.call(1, unasked)).toEqual({ content: [] })
 })
 
 test.each([
-  ['a drain no longer than before', 'signals_pending', LIMITS.bridge_answer_ms],
-  ['anything else as long as a program may run', 'routine', CALL_MS],
-])('an answer is waited for: %s', async (_, name, answer_ms) => {
+  ['a drain for bridge_answer_ms', 'signals_pending', LIMITS.bridge_answer_ms],
+  ['any other call for as long as a program may run', 'routine', CALL_MS],
+])('an answer is awaited: %s', async (_, name, answer_ms) => {
   const waited: unknown[] = []
   const request = (_: string, __: Params, options: RequestOptions) => {
     waited.push(options.answer_ms)
@@ -225,8 +227,8 @@ test.each([
 })
 
 test.each([
-  ['ran for long is not asked a second time', LIMITS.bridge_answer_ms, ['coordinator']],
-  ['broke off soon is', 1_000, ['coordinator', 'tool_describe', 'coordinator']],
+  ['ran for a long time is not repeated', LIMITS.bridge_answer_ms, ['coordinator']],
+  ['failed soon is repeated', 1_000, ['coordinator', 'tool_describe', 'coordinator']],
 ])('a read that %s', async (_, waited_ms, expected) => {
   const asked: unknown[] = []
   const request = (_: string, { name }: Params) => {

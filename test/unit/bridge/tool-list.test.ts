@@ -1,12 +1,12 @@
-/** What a client is told of tools that it could not be shown. */
+/** Tests the notice about tools that a client cannot list. */
 import { expect, test } from 'vitest'
-import { LIMITS } from '../../../src/contracts/limits.ts'
+import { LIMITS } from '../../../src/contracts/limits/limits.ts'
 import { silentLog } from '../../../src/ports/log.ts'
-import { createToolList } from '../../../src/transports/bridge/tool-list.ts'
-import type { Result } from '../../../src/transports/bridge/upstream.ts'
-import { atRest } from '../../support/fake-clock.ts'
+import { createToolList } from '../../../src/bridge/tool-list.ts'
+import type { Result } from '../../../src/bridge/hub/answers.ts'
+import { atRest } from '../../support/fakes/fake-clock.ts'
 
-test('a client that asked three times in vain is told once that there are tools', async () => {
+test('a client whose three listings failed is notified once when there are tools', async () => {
   const waiting: ((result: Result) => void)[] = []
   let told = 0
   const request = (_: string, __: unknown, { wait_ms }: { wait_ms?: number }): Promise<Result> =>

@@ -1,4 +1,4 @@
-/** The demo must not be able to lie: for each promise, a run that breaks it is planted and must be found. */
+/** Tests the verdict of the demo: for each promise, a run that breaks it must be detected. */
 import { describe, expect, test } from 'vitest'
 import type { Agent, Turn } from '../../../src/cli/demo/agent.ts'
 import type { Run, Sent } from '../../../src/cli/demo/scenario.ts'
@@ -32,7 +32,7 @@ const turn = (turn_seq: number, signals: DrainedSignal[]): Turn => ({
 const agent = (identity: string, turns: Turn[]): Agent =>
   ({ identity, diary: { turns, bells_mid_turn: [] } }) as unknown as Agent
 
-/** A run in which everything held. */
+/** Returns a run in which all promises held. */
 function goodRun(): Run {
   const numbers = [1, 2, 3, 4, 5]
   const fromAda = numbers.map((n) => sent('ada', n))
@@ -73,7 +73,7 @@ function goodRun(): Run {
 
 const failing = (run: Run) => judge(run).flatMap(({ name, held }) => (held ? [] : [name]))
 
-test('a run in which all held is found to hold', () => {
+test('a correct run passes every check', () => {
   expect(failing(goodRun())).toEqual([])
   expect(directions(goodRun())).toEqual([
     { from: 'ada', to: 'bob', sent: 5, drained: 5, drained_twice: 0, sent_mid_turn: 4 },
@@ -81,7 +81,7 @@ test('a run in which all held is found to hold', () => {
   ])
 })
 
-describe('is found out:', () => {
+describe('a faulty run', () => {
   const bobs = (run: Run) => run.agents.bob.diary
   const planted: [string, string, (run: Run) => void][] = [
     [
@@ -95,13 +95,13 @@ describe('is found out:', () => {
       (run) => bobs(run).turns[1]?.drained.push(drained(run.sent[0] as Sent)),
     ],
     [
-      'a signal nobody sent',
+      'a signal that was not sent',
       'every signal was drained exactly once',
       (run) => bobs(run).turns[1]?.drained.push(drained(sent('ada', 6))),
     ],
     [
       'a second delivery',
-      'no signal was handed out a second time',
+      'no signal was delivered twice',
       (run) => {
         const [first] = bobs(run).turns[0]?.drained ?? []
         if (first) first.deliveries = 2
@@ -109,68 +109,68 @@ describe('is found out:', () => {
     ],
     [
       'a wrong order',
-      'in order, for each sender and priority',
+      'signals of each sender and priority were drained in order',
       (run) => void bobs(run).turns[1]?.drained.reverse(),
     ],
     [
       'two doorbells in a turn',
-      'exactly one doorbell a turn',
+      'at most one doorbell per turn',
       (run) => bobs(run).turns[0]?.bells.push(bell('ada-1')),
     ],
     [
       'a doorbell in a running turn',
-      'no doorbell in the middle of a turn',
+      'no doorbell rang in the middle of a turn',
       (run) => bobs(run).bells_mid_turn.push(bell('ada-2')),
     ],
     [
-      'that nothing was ever sent into a turn',
-      'no doorbell in the middle of a turn',
+      'that no signal was sent during a turn',
+      'no doorbell rang in the middle of a turn',
       (run) => run.sent.forEach((one) => (one.mid_turn = false)),
     ],
     [
-      'a doorbell for nothing',
-      'no doorbell without its signal',
+      'a doorbell without its signal',
+      'every doorbell was followed by a drain of its signal',
       (run) => {
         const [first] = bobs(run).turns
         if (first) first.bells = [bell('another')]
       },
     ],
     [
-      'a doorbell that the agent never wrote down',
-      'no doorbell without its signal',
+      'a doorbell that the agent did not receive',
+      'every doorbell was followed by a drain of its signal',
       (run) => (run.rung_by_daemon['ada'] = 3),
     ],
     [
-      'a doorbell that tells what the signal says',
-      'no doorbell says what a signal says',
+      'a doorbell with a payload',
+      'no doorbell contained a payload',
       (run) => {
         const [first] = bobs(run).turns
         if (first) first.bells = [bell('ada-1', 'ada says: text 1 of ada')]
       },
     ],
     [
-      'a hub that ended by itself',
-      'the hub was killed and came back on the same home',
+      'a hub that was not killed',
+      'the hub was killed and restarted on the same home',
       (run) => (run.hub.killed_by = null),
     ],
     [
-      'a hub that never went',
-      'the hub was killed and came back on the same home',
+      'a hub that did not restart',
+      'the hub was killed and restarted on the same home',
       (run) => (run.hub.second_pid = 1),
     ],
     [
-      'a journal that forgot',
-      'nothing accepted was lost by it',
+      'a journal that lost signals',
+      'no accepted signal was lost by the kill',
       (run) => (run.hub.pending_after = { ada: 3, bob: 2 }),
     ],
     [
-      'that nothing waited when the hub was killed',
-      'nothing accepted was lost by it',
+      'that no signal was pending when the hub was killed',
+      'no accepted signal was lost by the kill',
       (run) => (run.hub.pending_before = run.hub.pending_after = { ada: 0, bob: 0 }),
     ],
     [
       'a send that was accepted without a hub',
-      'nothing accepted was lost by it',
+      'no accepted signal was lost by the kill',
       (run) => (run.hub.refused_while_down = 'accepted'),
     ],
     [
@@ -179,22 +179,26 @@ describe('is found out:', () => {
       (run) => void run.agents.ada.diary.turns.pop(),
     ],
     [
-      'signals that still wait',
-      'nothing waits, every drain is final',
+      'signals that are still pending',
+      'no signal is pending and every drain is final',
       (run) => (run.pending_at_end = { ada: 1, bob: 0 }),
     ],
     [
-      'a drain that a crash could take back',
-      'nothing waits, every drain is final',
+      'an unconfirmed drain',
+      'no signal is pending and every drain is final',
       (run) => {
         const [first] = run.kept
         if (first) first.stages.confirmed_at = null
       },
     ],
-    ['a hub that knows fewer signals', 'nothing waits, every drain is final', (run) => void run.kept.pop()],
+    [
+      'a hub with fewer signals',
+      'no signal is pending and every drain is final',
+      (run) => void run.kept.pop(),
+    ],
     ['too few signals', 'at least five signals each way', (run) => void run.sent.shift()],
   ]
-  test.each(planted)('%s', (_, promise, plant) => {
+  test.each(planted)('the demo detects %s', (_, promise, plant) => {
     const run = goodRun()
     plant(run)
     expect(failing(run)).toContain(promise)

@@ -1,19 +1,19 @@
+import { execFileSync } from 'node:child_process'
 import fs from 'node:fs'
 import path from 'node:path'
 import { beforeEach, describe, expect, test } from 'vitest'
-import { hookPayload, untold } from '../../../src/cli/hooks/hook-call.ts'
-import { leave } from '../../../src/cli/hooks/spool.ts'
-import { leaveSubagentStatus } from '../../../src/cli/hooks/subagent.ts'
+import { hookDelivery, hookPayload } from '../../../src/cli/hooks/hook-call.ts'
+import { appendToSpool } from '../../../src/cli/hooks/spool.ts'
+import { spoolSubagentStatus } from '../../../src/cli/hooks/subagent.ts'
 import type { Json } from '../../../src/contracts/ids.ts'
-import { jsonIn } from '../../../src/contracts/json.ts'
-import { LIMITS } from '../../../src/contracts/limits.ts'
-import { SPOOL_FILE } from '../../../src/contracts/spool-files.ts'
-import { Spooled } from '../../../src/contracts/spool.ts'
-import { prepareHome, resolveHome, type Home } from '../../../src/system/home.ts'
-import { testCli } from '../../support/test-cli.ts'
+import { parseJsonOrNull } from '../../../src/contracts/validation/json.ts'
+import { LIMITS } from '../../../src/contracts/limits/limits.ts'
+import { SPOOL_FILE, Spooled } from '../../../src/contracts/spool/spool.ts'
+import { prepareHome, resolveHome, type Home } from '../../../src/system/config/home.ts'
+import { testCli } from '../../support/processes/test-cli.ts'
 import { temporaryDirectory } from '../../support/temporary-directory.ts'
 
-/** As Claude Code sends it. */
+/** The input of a Stop hook of Claude Code. */
 const STOPPED = JSON.parse(
   fs.readFileSync(
     path.resolve(import.meta.dirname, '../../fixtures/claude-code/2.1.329/hooks/SubagentStop.json'),
@@ -41,9 +41,9 @@ const left = () => {
   return lines.map((line) => Spooled.parse(JSON.parse(line)))
 }
 
-describe('a subagent that has ended', () => {
-  test('leaves who it was and how its own last words begin', () => {
-    leaveSubagentStatus(invocation(), 'ada', { ...STOPPED, cwd: path.join(shop, 'src') })
+describe('the status of an ended subagent', () => {
+  test('a status entry has the type of the subagent and the beginning of its last message', () => {
+    spoolSubagentStatus(invocation(), 'ada', { ...STOPPED, cwd: path.join(shop, 'src') })
     expect(left()).toMatchObject([
       {
         ...{ type: 'post', root: shop, identity: 'ada' },
@@ -55,42 +55,46 @@ describe('a subagent that has ended', () => {
     ])
   })
 
-  test('leaves nothing where it only summed up the conversation that is compacted', () => {
+  test('a subagent that summarized the conversation for a compaction spools nothing', () => {
     const summing = {
       ...STOPPED,
       cwd: shop,
       agent_type: '',
       last_assistant_message: '<summary>All.</summary>',
     }
-    leaveSubagentStatus(invocation(), 'ada', summing)
+    spoolSubagentStatus(invocation(), 'ada', summing)
     expect(left()).toEqual([])
   })
 
-  test('leaves nothing of what it was asked', () => {
-    leaveSubagentStatus(invocation(), 'ada', { ...STOPPED, cwd: shop, prompt: 'secret', task: 'secret' })
+  test('a status entry does not contain the prompt of the subagent', () => {
+    spoolSubagentStatus(invocation(), 'ada', { ...STOPPED, cwd: shop, prompt: 'secret', task: 'secret' })
     expect(JSON.stringify(left())).not.toContain('secret')
   })
 
   test.each<[string, Record<string, Json>, string]>([
     [
-      'only its first line',
+      'only the first line of the message',
       { last_assistant_message: '\n\n  Done. \r\nMore.' },
       'Subagent x finished: Done.',
     ],
-    ['no words', { last_assistant_message: '' }, 'Subagent x finished'],
-    ['words of another form', { last_assistant_message: [{ text: 'y' }] }, 'Subagent x finished'],
-    ['no type', { agent_type: null, last_assistant_message: 'Done' }, 'Subagent finished: Done'],
-  ])('says %s', (_, payload, summary) => {
-    leaveSubagentStatus(invocation(), null, { cwd: shop, agent_type: 'x', ...payload })
+    ['no message if it is empty', { last_assistant_message: '' }, 'Subagent x finished'],
+    ['no message if it is not text', { last_assistant_message: [{ text: 'y' }] }, 'Subagent x finished'],
+    [
+      'no type if it is missing',
+      { agent_type: null, last_assistant_message: 'Done' },
+      'Subagent finished: Done',
+    ],
+  ])('a status entry has %s', (_, payload, summary) => {
+    spoolSubagentStatus(invocation(), null, { cwd: shop, agent_type: 'x', ...payload })
     const [line] = left()
     expect(line).toMatchObject({ entry: { summary } })
     expect(line).not.toHaveProperty('identity')
     expect(line).not.toHaveProperty('entry.agent_id')
   })
 
-  test('says no more than a reader sees in a list, and no half character', () => {
+  test('a status entry is truncated to the length of a summary, between characters', () => {
     for (const agent_type of ['x', 'xy'])
-      leaveSubagentStatus(invocation(), 'ada', {
+      spoolSubagentStatus(invocation(), 'ada', {
         ...{ cwd: shop, agent_type, agent_id: 'a'.repeat(500), last_assistant_message: '😀'.repeat(300) },
       })
     for (const line of left()) {
@@ -103,20 +107,21 @@ describe('a subagent that has ended', () => {
   })
 
   test.each<[string, () => Json]>([
-    ['in no project with a memory', () => outer],
-    ['beside a home, whose folder is called the same', () => path.join(outer, 'user', 'elsewhere')],
-    ['nowhere', () => ''],
-    ['at a place that is no path', () => 'shop'],
-    ['at a place that is no text', () => ({ at: shop })],
-  ])('leaves nothing where it worked %s', (_, cwd) => {
-    leaveSubagentStatus(invocation(), 'ada', { ...STOPPED, cwd: cwd() })
+    ['not in a project with a memory', () => outer],
+    ['next to a home, whose folder has the same name', () => path.join(outer, 'user', 'elsewhere')],
+    ['empty', () => ''],
+    ['a relative path', () => 'shop'],
+    ['not text', () => ({ at: shop })],
+  ])('a subagent spools nothing if its directory is %s', (_, cwd) => {
+    spoolSubagentStatus(invocation(), 'ada', { ...STOPPED, cwd: cwd() })
     expect(left()).toEqual([])
   })
 })
 
-test('what is left behind half a line of a full disk is a line of its own', () => {
+test('a line that is appended after a truncated line is a line of its own', () => {
   const before = '2026-01-01T00:00:00.000Z'
-  const leaveOne = () => leave(invocation(), { type: 'archive', root: shop, trigger: 'commit', before })
+  const leaveOne = () =>
+    appendToSpool(invocation(), { type: 'archive', root: shop, trigger: 'commit', before })
   const file = path.join(home.spool, SPOOL_FILE)
   fs.writeFileSync(file, '{"id":"half a li')
   leaveOne()
@@ -126,19 +131,42 @@ test('what is left behind half a line of a full disk is a line of its own', () =
   expect(whole.map((line) => Spooled.parse(JSON.parse(line)))).toMatchObject([{ before }, { before }])
 })
 
-test('what does not fit into the spool any more is dropped', () => {
+test('an entry that has the name of the spool file and is not a plain file is renamed', () => {
+  fs.mkdirSync(home.spool, { recursive: true, mode: 0o700 })
+  const file = path.join(home.spool, SPOOL_FILE)
+  const before = '2026-01-01T00:00:00.000Z'
+  const elsewhere = path.join(temporaryDirectory(), 'file')
+  fs.writeFileSync(elsewhere, 'theirs\n')
+  // One source of ids, because two sources may create the same id in the same millisecond.
+  const call = invocation()
+  for (const make of [
+    () => fs.symlinkSync(elsewhere, file),
+    () => execFileSync('mkfifo', [file]),
+    () => fs.mkdirSync(file),
+  ]) {
+    fs.rmSync(file, { force: true })
+    make()
+    appendToSpool(call, { type: 'archive', root: shop, trigger: 'commit', before })
+    expect(fs.readFileSync(file, 'utf8').trim().split('\n')).toHaveLength(1)
+  }
+  expect(fs.readFileSync(elsewhere, 'utf8')).toBe('theirs\n')
+  expect(fs.readdirSync(home.spool).filter((name) => name.endsWith('.not-plain'))).toHaveLength(3)
+})
+
+test('a line that does not fit into the spool is dropped', () => {
   const fill = (name: string, bytes: number) => {
     fs.writeFileSync(path.join(home.spool, name), '')
     fs.truncateSync(path.join(home.spool, name), bytes)
   }
   const before = '2026-01-01T00:00:00.000Z'
-  const leaveOne = () => leave(invocation(), { type: 'archive', root: shop, trigger: 'commit', before })
+  const leaveOne = () =>
+    appendToSpool(invocation(), { type: 'archive', root: shop, trigger: 'commit', before })
   const file = path.join(home.spool, SPOOL_FILE)
   fill(SPOOL_FILE, LIMITS.spool_bytes_max)
   leaveOne()
   expect(fs.statSync(file).size).toBe(LIMITS.spool_bytes_max)
   fs.rmSync(file)
-  // What the hub has taken away waits as well; what it has set aside does not.
+  // Lines that the hub is processing count; quarantined lines do not.
   fill('01KJMHHR00AAAAAAAAAAAAAAAA.taken', LIMITS.spool_bytes_max / 2)
   fill('waiting.jsonl', LIMITS.spool_bytes_max / 2)
   leaveOne()
@@ -152,44 +180,50 @@ test('what does not fit into the spool any more is dropped', () => {
 describe('the payload of a hook', () => {
   const nested = (depth: number): string => '['.repeat(depth) + ']'.repeat(depth)
 
-  test.each([1, LIMITS.json_depth_max - 2])('is left so that the hub can read it, %i deep', (depth) => {
-    const body = hookPayload(`{"session_id":"s","deep":${nested(depth)}}`)
-    leave(invocation(), { type: 'hook', client: 'claude-code', identity: 'ada', body })
-    const line = jsonIn(fs.readFileSync(path.join(home.spool, SPOOL_FILE), 'utf8'))
-    expect(Spooled.safeParse(line).data).toMatchObject({ type: 'hook', body })
-  })
+  test.each([1, LIMITS.json_depth_max - 2])(
+    'a payload with a value nested %i deep is spooled in full',
+    (depth) => {
+      const body = hookPayload(`{"session_id":"s","deep":${nested(depth)}}`)
+      appendToSpool(invocation(), { type: 'hook', client: 'claude-code', identity: 'ada', body })
+      const line = parseJsonOrNull(fs.readFileSync(path.join(home.spool, SPOOL_FILE), 'utf8'))
+      expect(Spooled.safeParse(line).data).toMatchObject({ type: 'hook', body })
+    },
+  )
 
-  test.each([LIMITS.json_depth_max - 1, 50_000])('loses a value that is nested %i deep', (depth) => {
-    expect(hookPayload(`{"session_id":"s","deep":${nested(depth)}}`)).toEqual({ session_id: 's' })
-  })
+  test.each([LIMITS.json_depth_max - 1, 50_000])(
+    'a payload is parsed without a value nested %i deep',
+    (depth) => {
+      expect(hookPayload(`{"session_id":"s","deep":${nested(depth)}}`)).toEqual({ session_id: 's' })
+    },
+  )
 })
 
-describe('an event that is to be told', () => {
+describe('the delivery of a hook event', () => {
   const event = () => {
-    const left: string[] = []
-    return { left, one: untold(() => void left.push('a line')) }
+    const spooled: string[] = []
+    return { spooled, delivery: hookDelivery(() => void spooled.push('a line')) }
   }
 
-  test('is left once where it cannot be told, and when there is no more time for it', async () => {
-    const { one, left } = event()
-    await one.leaveIfUntold()
-    await one.leaveIfUntold()
-    await one.leave()
-    expect(left).toHaveLength(1)
+  test('an event that was not sent is spooled once', async () => {
+    const { delivery, spooled } = event()
+    await delivery.spoolUnlessSent()
+    await delivery.spoolUnlessSent()
+    await delivery.spool()
+    expect(spooled).toHaveLength(1)
   })
 
-  test('is told no more once it was left', async () => {
-    const { one } = event()
-    await one.leaveIfUntold()
-    expect(() => one.telling()).toThrow('left in the spool')
+  test('an event that was spooled is not sent', async () => {
+    const { delivery } = event()
+    await delivery.spoolUnlessSent()
+    expect(() => delivery.sending()).toThrow('spooled')
   })
 
-  test('is not left for want of time while it is told, which may have been heard', async () => {
-    const { one, left } = event()
-    one.telling()
-    await one.leaveIfUntold()
-    expect(left).toEqual([])
-    await one.leave()
-    expect(left).toHaveLength(1)
+  test('an event that is being sent is spooled only after the request failed', async () => {
+    const { delivery, spooled } = event()
+    delivery.sending()
+    await delivery.spoolUnlessSent()
+    expect(spooled).toEqual([])
+    await delivery.spool()
+    expect(spooled).toHaveLength(1)
   })
 })

@@ -2,15 +2,15 @@ import { execFileSync } from 'node:child_process'
 import fs from 'node:fs'
 import path from 'node:path'
 import { describe, expect, test } from 'vitest'
-import { ImportInput, ImportSort, type Imported } from '../../../src/contracts/import.ts'
-import { LIMITS } from '../../../src/contracts/limits.ts'
-import { testCli, type FakeHub } from '../../support/test-cli.ts'
+import { ImportInput, ImportSort, type Imported } from '../../../src/contracts/memory/import.ts'
+import { LIMITS } from '../../../src/contracts/limits/limits.ts'
+import { testCli, type FakeHub } from '../../support/processes/test-cli.ts'
 import { temporaryDirectory } from '../../support/temporary-directory.ts'
-import { twiningProject } from '../../support/twining.ts'
+import { twiningProject } from '../../support/disk/twining.ts'
 
 const PROJECT = '01M7XS92Q7DKEMEZQ98EFZNGV4'
 
-/** A hub that takes everything, or answers something else about it. */
+/** A hub that accepts everything, or returns another answer. */
 function place(answer: (input: ImportInput, call: number) => Partial<Imported> = () => ({})) {
   const home = fs.realpathSync(temporaryDirectory())
   const inputs: ImportInput[] = []
@@ -45,7 +45,7 @@ interface Told {
   unread: { file: string; line?: number; item?: number; id?: string; reason: string }[]
   left_out: string[]
 }
-/** Takes no room on the disk. */
+/** Creates a file without using disk space. */
 function sparse(file: string, bytes: number): void {
   fs.writeFileSync(file, '')
   fs.truncateSync(file, bytes)
@@ -56,8 +56,8 @@ const line = (fields: object = {}) =>
 describe('import --from twining', () => {
   test.each([
     ['the folder itself', (folder: string) => folder],
-    ['the project that has one', (folder: string) => path.dirname(folder)],
-  ])('takes %s, and its project is the one around it', async (_, named) => {
+    ['the project that contains it', (folder: string) => path.dirname(folder)],
+  ])('import accepts %s and uses the project around it', async (_, named) => {
     const { root, folder, run, cli, inputs } = place()
     expect(await run('--from', 'twining', named(folder), '--json')).toBe(0)
     expect(cli.json<Told>()).toMatchObject({
@@ -68,25 +68,25 @@ describe('import --from twining', () => {
     expect(inputs[0]?.entries[0]).toMatchObject({ summary: 'Note 0 about auth', agent_id: 'ann' })
   })
 
-  test('says a line for each sort, and where the settings are', async () => {
+  test('import prints a line for each sort and the path of the settings', async () => {
     const { root, folder, run, cli } = place()
     expect(await run('--from', 'twining', folder)).toBe(0)
-    expect(cli.stdout()).toMatch(/^ {2}entries +22 taken over, 0 here already$/m)
-    expect(cli.stdout()).toMatch(/^ {2}relations +24 taken over/m)
-    expect(cli.stdout()).toContain('Left where it is: config.yml')
+    expect(cli.stdout()).toMatch(/^ {2}entries +22 imported, 0 already here$/m)
+    expect(cli.stdout()).toMatch(/^ {2}relations +24 imported/m)
+    expect(cli.stdout()).toContain('Not imported: config.yml')
     expect(cli.stdout()).toContain(path.join(root, '.turnbell', 'config.yml'))
   })
 
-  test('tells lines of one file that cannot be read for the same reason once, with their number', async () => {
+  test('import reports unreadable lines of a file once per reason with their number', async () => {
     const { folder, run, cli, write } = place()
     write('blackboard.jsonl', '[]\n[]\n[]\n')
     expect(await run('--from', 'twining', folder)).toBe(1)
-    expect(cli.stdout().match(/^Could not be read: .*$/gm)).toEqual([
+    expect(cli.stdout().match(/^Not readable: .*$/gm)).toEqual([
       expect.stringContaining('blackboard.jsonl, line 1, and 2 more: '),
     ])
   })
 
-  test('means another project where one is named, else the current directory', async () => {
+  test('import uses --project, else the current directory', async () => {
     const { home, folder, run, cli } = place()
     fs.mkdirSync(path.join(home, 'shop'))
     await run('--from', 'twining', folder, '--project', 'shop')
@@ -95,7 +95,7 @@ describe('import --from twining', () => {
     expect(cli.hubCalls.map(({ scope }) => scope)).toEqual([path.join(home, 'shop'), home])
   })
 
-  test('reads archives with the day of each', async () => {
+  test('import reads archives with their day', async () => {
     const { folder, run, inputs, write } = place()
     write('archive/2026-01-05-blackboard.jsonl', line())
     write('archive/blackboard.jsonl', line({ timestamp: '2026-02-03T10:00:00Z' }))
@@ -107,7 +107,7 @@ describe('import --from twining', () => {
     ])
   })
 
-  test('takes only a day that there is for one, and hands over the rest with it', async () => {
+  test('import replaces an invalid day and uploads the rest', async () => {
     const { folder, run, inputs, write } = place()
     write('archive/2024-13-01-blackboard.jsonl', line({ timestamp: '2024-12-31T10:00:00Z' }) + line())
     write('archive/blackboard.jsonl', line({ timestamp: '2026-02-30T10:00:00Z' }) + line({ timestamp: 7 }))
@@ -121,20 +121,35 @@ describe('import --from twining', () => {
 
   test.each<[string, string, string, object]>([
     [
-      'a line that is no JSON',
+      'a line that is not JSON',
       'blackboard.jsonl',
       `${line()}{"id":\n${line()}`,
-      { line: 2, reason: /no JSON/ },
+      { line: 2, reason: /valid JSON/ },
     ],
-    ['a line that is no object', 'blackboard.jsonl', '\n"hello"\n', { line: 2, reason: /no JSON object/ }],
-    ['marks of a merge', 'blackboard.jsonl', '<<<<<<< HEAD\n', { line: 1, reason: /no JSON/ }],
-    ['a decision that is none', 'decisions/x.json', '[]', { reason: /no JSON object/ }],
-    ['half a decision', 'decisions/x.json', '{"id":', { reason: /no JSON/ }],
-    ['a graph that is no list', 'graph/entities.json', '{}', { reason: /no list/ }],
-    ['an entity that is none', 'graph/entities.json', '[{}, 7]', { item: 2, reason: /no JSON object/ }],
-    ['a bad line of an archive', 'archive/2026-01-05-blackboard.jsonl', '{', { line: 1, reason: /no JSON/ }],
+    [
+      'a line that is not an object',
+      'blackboard.jsonl',
+      '\n"hello"\n',
+      { line: 2, reason: /not a JSON object/ },
+    ],
+    ['merge conflict markers', 'blackboard.jsonl', '<<<<<<< HEAD\n', { line: 1, reason: /valid JSON/ }],
+    ['a decision that is not an object', 'decisions/x.json', '[]', { reason: /not a JSON object/ }],
+    ['a truncated decision', 'decisions/x.json', '{"id":', { reason: /valid JSON/ }],
+    ['a graph that is not a list', 'graph/entities.json', '{}', { reason: /not a list/ }],
+    [
+      'an entity that is not an object',
+      'graph/entities.json',
+      '[{}, 7]',
+      { item: 2, reason: /not a JSON object/ },
+    ],
+    [
+      'an invalid line of an archive',
+      'archive/2026-01-05-blackboard.jsonl',
+      '{',
+      { line: 1, reason: /valid JSON/ },
+    ],
   ])(
-    'tells %s with its place and the reason, takes over the rest, and fails',
+    'import reports %s with its location and reason, imports the rest and fails',
     async (_, file, text, told) => {
       const { folder, run, cli, inputs, write } = place()
       write(file, text)
@@ -145,11 +160,11 @@ describe('import --from twining', () => {
       expect(inputs).not.toEqual([])
       expect(counts['decisions']?.taken).toBe(7)
       await run('--from', 'twining', folder)
-      expect(cli.stdout()).toContain(`Could not be read: ${file}`)
+      expect(cli.stdout()).toContain(`Not readable: ${file}`)
     },
   )
 
-  test('takes no bytes over that are no text', async () => {
+  test('import skips bytes that are not UTF-8', async () => {
     const { folder, run, cli } = place()
     const bytes = Buffer.concat([
       Buffer.from(line()),
@@ -164,7 +179,7 @@ describe('import --from twining', () => {
     })
   })
 
-  test('reads what an editor has put its mark in front of, and empty files', async () => {
+  test('import reads files with a byte order mark, and empty files', async () => {
     const { folder, run, cli, write } = place()
     write('blackboard.jsonl', `\uFEFF${line()}\r\n${line()}`)
     write('graph/entities.json', '')
@@ -172,7 +187,7 @@ describe('import --from twining', () => {
     expect(cli.json<Told>().counts).toMatchObject({ entries: { taken: 2 }, entities: { taken: 0 } })
   })
 
-  test('tells a file that may not be read', async () => {
+  test('import reports an unreadable file', async () => {
     const { folder, run, cli } = place()
     fs.rmSync(path.join(folder, 'blackboard.jsonl'))
     fs.mkdirSync(path.join(folder, 'blackboard.jsonl'))
@@ -185,12 +200,12 @@ describe('import --from twining', () => {
     ['a line', 'blackboard.jsonl', `${line()}${DEEP}\n`],
     ['a decision', 'decisions/x.json', DEEP],
     ['an entity', 'graph/entities.json', `[${DEEP}]`],
-  ])('tells %s that is nested without end, and takes over the rest', async (_, file, text) => {
+  ])('import reports %s with too deep nesting and imports the rest', async (_, file, text) => {
     const { folder, run, cli, write } = place()
     write(file, text)
     expect(await run('--from', 'twining', folder, '--json')).toBe(1)
     const { unread, counts } = cli.json<Told>()
-    expect(unread).toMatchObject([{ file, reason: expect.stringMatching(/^it is nested/) as string }])
+    expect(unread).toMatchObject([{ file, reason: expect.stringMatching(/^the value is nested/) as string }])
     expect(counts['relations']?.taken).toBe(24)
   })
 
@@ -206,7 +221,7 @@ describe('import --from twining', () => {
     ['a link', 'graph', (at, secret) => fs.symlinkSync(path.dirname(secret), at)],
     ['a link', 'decisions', (at, secret) => fs.symlinkSync(path.dirname(secret), at)],
     ['a link', 'archive', (at, secret) => fs.symlinkSync(path.dirname(secret), at)],
-  ])('neither follows nor waits for %s in the place of %s, and says so', async (_, name, make) => {
+  ])('import skips and reports %s in the place of %s', async (_, name, make) => {
     const { folder, run, cli, inputs } = place()
     const outside = temporaryDirectory()
     for (const file of ['a.json', 'entities.json', 'relations.json'])
@@ -219,12 +234,12 @@ describe('import --from twining', () => {
     expect(unread.length).toBeGreaterThan(0)
     for (const { file, reason } of unread) {
       expect(file.startsWith(name)).toBe(true)
-      expect(reason).toMatch(/no plain file|it is a link|larger than/)
+      expect(reason).toMatch(/not a regular file|it is a link|larger than/)
     }
     expect(JSON.stringify([inputs, unread])).not.toMatch(/hush|root:/)
   })
 
-  test('does not follow a folder that is a link, and takes the one it leads to where that is named', async () => {
+  test('import refuses a linked folder and accepts its target', async () => {
     const { home, root, folder, run, cli } = place()
     fs.renameSync(folder, path.join(home, 'elsewhere'))
     fs.symlinkSync(path.join(home, 'elsewhere'), folder)
@@ -235,7 +250,7 @@ describe('import --from twining', () => {
     expect(await run('--from', 'twining', path.join(home, 'elsewhere'), '--project', root)).toBe(0)
   })
 
-  test('names file and line of what the hub will not take', async () => {
+  test('import names file and line of items that the hub rejects', async () => {
     const rejected: Imported['rejected'] = [
       { sort: 'entries', at: 3, id: 'x', reason: 'entry_type: expected one of them' },
       { sort: 'relations', at: 1, id: null, reason: 'source: expected an id' },
@@ -248,25 +263,25 @@ describe('import --from twining', () => {
     ])
   })
 
-  test('tells what is here and says something else, which is no failure', async () => {
+  test('import reports an item with different content here without failing', async () => {
     const { folder, run, cli } = place(() => ({ changed: [{ sort: 'decisions', id: PROJECT }] }))
     expect(await run('--from', 'twining', folder)).toBe(0)
-    expect(cli.stdout()).toContain(`Not taken over: ${PROJECT} (decisions) says something else here.`)
+    expect(cli.stdout()).toContain(`Skipped: ${PROJECT} (decisions)`)
   })
 
-  test("lets no name that stands in the folder move the reader's cursor or begin a line", async () => {
+  test('import replaces control characters in names of the folder', async () => {
     const { folder, run, cli, write } = place()
-    write('\u001b[2J\nCould not be read: z', 'mine')
+    write('\u001b[2J\nNot readable: z', 'mine')
     write('decisions/\u001b[2J.json', '{"id":')
     write('blackboard.jsonl', '\u009b2J\n')
     expect(await run('--from', 'twining', folder)).toBe(1)
     expect(cli.stdout()).not.toMatch(/[\u0000-\u0009\u000b-\u001f\u007f-\u009f]/)
-    expect(cli.stdout()).toMatch(/^Left where it is: .*\ufffd\[2J Could not be read: z/m)
-    expect(cli.stdout()).toMatch(/^Could not be read: decisions\/\ufffd\[2J\.json: /m)
-    expect(cli.stdout()).not.toMatch(/^Could not be read: z/m)
+    expect(cli.stdout()).toMatch(/^Not imported: .*\ufffd\[2J Not readable: z/m)
+    expect(cli.stdout()).toMatch(/^Not readable: decisions\/\ufffd\[2J\.json: /m)
+    expect(cli.stdout()).not.toMatch(/^Not readable: z/m)
   })
 
-  test('hands over as much at a time as the hub takes, and leads relations on', async () => {
+  test('import uploads in calls within the limits of the hub and maps relations', async () => {
     const other = '01M7XS931ARQJ0BZJ3TYTZ00EK'
     const { folder, run, inputs, write, cli } = place((_, call) =>
       call === 1 ? { same_as: { [PROJECT]: other } } : {},
@@ -284,7 +299,7 @@ describe('import --from twining', () => {
     }
   })
 
-  test('keeps what is larger than a record may be from the hub, and tells it', async () => {
+  test('import does not upload an item that is too large and reports it', async () => {
     const { folder, run, inputs, write, cli } = place()
     write('blackboard.jsonl', line({ detail: 'x'.repeat(2 * LIMITS.body_bytes_max) }) + line())
     expect(await run('--from', 'twining', folder, '--json')).toBe(1)
@@ -293,9 +308,9 @@ describe('import --from twining', () => {
   })
 
   test.each([
-    ['a directory without one', '.', /has none/],
-    ['no directory at all', 'nowhere', /no directory/],
-  ])('%s is refused with a hint, and the hub is not asked', async (_, named, detail) => {
+    ['a directory without the folder', '.', /blackboard\.jsonl/],
+    ['a missing directory', 'nowhere', /nowhere/],
+  ])('import refuses %s with a hint and without a call to the hub', async (_, named, detail) => {
     const { home, run, cli } = place()
     fs.mkdirSync(path.join(home, 'empty'))
     cli.cli.cwd = path.join(home, 'empty')
@@ -307,14 +322,14 @@ describe('import --from twining', () => {
     expect(cli.hubCalls).toEqual([])
   })
 
-  test('without a hub says how one is started', async () => {
+  test('import without a hub prints how to start one', async () => {
     const { folder, home } = place()
     const cli = testCli({ home })
     expect(await cli.run('import', '--from', 'twining', folder, '--json')).toBe(69)
     expect(cli.json()).toMatchObject({ hint: expect.stringContaining('turnbell up') as string })
   })
 
-  test('knows no other tool', async () => {
+  test('import refuses another tool', async () => {
     const { folder, run } = place()
     expect(await run('--from', 'notes', folder)).toBe(64)
     expect(await run(folder)).toBe(64)

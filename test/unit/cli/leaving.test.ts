@@ -3,9 +3,9 @@ import path from 'node:path'
 import { PassThrough } from 'node:stream'
 import { beforeEach, describe, expect, test } from 'vitest'
 import type { Cli } from '../../../src/cli/cli.ts'
-import type { Problem } from '../../../src/contracts/errors.ts'
+import type { Problem } from '../../../src/contracts/errors/errors.ts'
 import { temporaryDirectory } from '../../support/temporary-directory.ts'
-import { testCli, type FakeHub } from '../../support/test-cli.ts'
+import { testCli, type FakeHub } from '../../support/processes/test-cli.ts'
 
 const TIMES = { created_at: '2026-01-01T00:00:00.000Z', updated_at: '2026-01-01T00:00:00.000Z' }
 
@@ -35,7 +35,7 @@ const hubWith = (pending_count: number): FakeHub => {
   }
 }
 
-/** A terminal at which somebody gives this answer. */
+/** A terminal that gives this answer. */
 function answering(answer: string): Partial<Cli> {
   const terminal = () => Object.assign(new PassThrough(), { isTTY: true })
   const stdin = terminal()
@@ -47,7 +47,7 @@ describe('persona remove', () => {
   test.each([
     ['ada', ['ada']],
     ['a project', ['--project', 'shop']],
-  ])('of %s is refused where signals wait and a client acts for it, and names both', async (_, words) => {
+  ])('persona remove of %s is refused with its pending signals and connection', async (_, words) => {
     const turnbell = testCli({ home, hub: hubWith(3) })
     await turnbell.run('connect', 'codex', '--persona', 'ada', '--project', project)
     expect(await turnbell.run('persona', 'remove', ...words, '--json')).toBe(2)
@@ -66,13 +66,13 @@ describe('persona remove', () => {
   test.each([
     ['y', 0],
     ['no', 2],
-  ])('asks at a terminal, and does what is answered: %s', async (answer, exit) => {
+  ])('persona remove asks at a terminal and obeys the answer: %s', async (answer, exit) => {
     const turnbell = testCli({ home, hub: hubWith(1), overrides: answering(answer) })
     expect(await turnbell.run('persona', 'remove', 'ada')).toBe(exit)
     expect(turnbell.hubCalls.some(({ what }) => what === 'personas.remove')).toBe(exit === 0)
   })
 
-  test('asks nothing where nothing is left behind', async () => {
+  test('persona remove does not ask without consequences', async () => {
     const turnbell = testCli({ home, hub: hubWith(0) })
     expect(await turnbell.run('persona', 'remove', 'ada', '--json')).toBe(0)
   })

@@ -1,9 +1,9 @@
-/** `turnbell call` of the memory: which project it is about, and what its paths mean. */
+/** Tests which project a memory call of `turnbell call` refers to, and how its paths are resolved. */
 import fs from 'node:fs'
 import path from 'node:path'
 import { describe, expect, test } from 'vitest'
-import { TurnbellError } from '../../../src/contracts/errors.ts'
-import { testCli, type FakeHub } from '../../support/test-cli.ts'
+import { TurnbellError } from '../../../src/contracts/errors/errors.ts'
+import { testCli, type FakeHub } from '../../support/processes/test-cli.ts'
 import { temporaryDirectory } from '../../support/temporary-directory.ts'
 
 const ID = '01JZ0000000000000000000000'
@@ -49,7 +49,7 @@ function person(known: Record<string, string> = {}) {
 const WHY = ['decisions', 'why']
 
 describe('a call of the memory without --scope', () => {
-  test('is about the project around the working directory, and names it on stderr', async () => {
+  test('a memory call uses the project around the working directory and prints it on stderr', async () => {
     const { root, from } = person()
     for (const cwd of ['shop', 'shop/src/deep']) {
       expect(await from(cwd, WHY)).toMatchObject({
@@ -59,21 +59,21 @@ describe('a call of the memory without --scope', () => {
     expect(await from('other', WHY)).toMatchObject({ scope: '@other' })
   })
 
-  test('is about the hub where there is no project around, and says so', async () => {
+  test('a memory call without a project uses the memory of the hub and prints that', async () => {
     const { from } = person()
     const { code, scope, stderr } = await from('elsewhere', WHY)
     expect([code, scope]).toEqual([0, undefined])
     expect(stderr).toContain("hub's own memory")
   })
 
-  test('is about a project without git and without a memory, which only the hub knows', async () => {
+  test('a memory call finds a project that only the hub knows', async () => {
     const { at, from } = person({ sub: 'plain' })
     expect(await from('plain/sub', WHY)).toMatchObject({
       ...{ scope: '@plain/sub', stderr: `Project: ${path.join(at, 'plain')}\n` },
     })
   })
 
-  test('changes nothing about calls of other facades', async () => {
+  test('a call of another facade is unchanged', async () => {
     const { from } = person()
     expect(await from('shop/src', ['personas', 'list'], { scope: 'a.ts' })).toMatchObject({
       ...{ scope: undefined, stderr: '', params: { scope: 'a.ts' } },
@@ -88,7 +88,7 @@ test.each([
   ['shop', 'shop'],
   ['portfolio', 'portfolio'],
   ['..', '@shop'],
-])('--scope %s means one thing, and is not told', async (said, scope) => {
+])('--scope %s is used without a note', async (said, scope) => {
   const { from } = person()
   expect(await from('shop/src', [...WHY, '--scope', said])).toMatchObject({ code: 0, scope, stderr: '' })
 })
@@ -107,7 +107,7 @@ describe('a path in the params', () => {
     ['project', 'project'],
     ['Cart#total', 'Cart#total'],
     ['../../elsewhere', '../../elsewhere'],
-  ])('%s, from a subdirectory', async (said, meant) => {
+  ])('the path %s is resolved from a subdirectory', async (said, meant) => {
     const { from } = person()
     expect((await from('shop/src', WHY, { scope: said })).params).toEqual({ scope: meant })
     const given = { decision_id: ID, new_decision: { scope: said, affected_files: [said] } }
@@ -116,7 +116,7 @@ describe('a path in the params', () => {
     })
   })
 
-  test('stays as it is at the root, and where another project is named', async () => {
+  test('a path stays unchanged at the root and with another project', async () => {
     const { from } = person()
     expect((await from('shop', WHY, { scope: 'src/' })).params).toEqual({ scope: 'src/' })
     for (const scope of ['../../other', 'an-alias', 'hub']) {

@@ -1,4 +1,4 @@
-/** Which names of a pane `persona add` takes. */
+/** Tests which pane names `persona add` accepts. */
 import { describe, expect, test } from 'vitest'
 import { paneSettings } from '../../../src/cli/personas/pane.ts'
 import type { PersonaSettings } from '../../../src/contracts/config.ts'
@@ -7,13 +7,13 @@ const said = (pane: string) => paneSettings({ cwd: '/home/ada' }, { surface: 'tm
 
 describe('--pane', () => {
   test.each(['%3', 'work:0.1', 'my shop:editor.2', 'work:v1.2.0', '=work:0.1', '$1:@4.0'])(
-    'takes %s',
+    '--pane accepts %s',
     (pane) => {
       expect(said(pane)).toEqual({ pane })
     },
   )
 
-  // What is meant would change with every look of a person at another window.
+  // These names change their meaning when the user switches windows.
   test.each([
     'work',
     'work:',
@@ -26,12 +26,11 @@ describe('--pane', () => {
     '%',
     '%x',
     'work:0.{last}',
-  ])('refuses %s, which may be another pane tomorrow', (pane) => {
+  ])('--pane refuses %s because it names no fixed pane', (pane) => {
     expect(() => said(pane)).toThrow(expect.objectContaining({ code: 'usage_invalid' }))
-    expect(() => said(pane)).toThrow(/names no pane of its own/)
   })
 
-  test('leaves alone what stands in the file already', () => {
+  test('--pane keeps the pane of the configuration', () => {
     const before: PersonaSettings = { surface: 'tmux', tmux: { pane: 'work' } }
     expect(paneSettings({ cwd: '/home/ada' }, { surface: 'tmux', tmuxClient: 'codex' }, before)).toEqual({
       pane: 'work',

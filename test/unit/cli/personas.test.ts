@@ -5,16 +5,16 @@ import path from 'node:path'
 import { describe, expect, onTestFinished, test } from 'vitest'
 import { deliveryWords } from '../../../src/cli/render.ts'
 import { parse } from 'yaml'
-import type { Problem } from '../../../src/contracts/errors.ts'
-import { TurnbellError } from '../../../src/contracts/errors.ts'
+import type { Problem } from '../../../src/contracts/errors/errors.ts'
+import { TurnbellError } from '../../../src/contracts/errors/errors.ts'
 import { PersonaStatusList } from '../../../src/contracts/persona-status.ts'
 import type { Clock } from '../../../src/ports/clock.ts'
 import { systemClock } from '../../../src/system/clock.ts'
-import { lockDirectory } from '../../../src/system/directory-lock.ts'
-import { personaPaths, resolveHome, type PersonaPaths } from '../../../src/system/home.ts'
-import { processStartTime } from '../../../src/system/processes.ts'
-import { daemonStatus, fakeDaemon } from '../../support/fake-daemon.ts'
-import { testCli, type FakeHub } from '../../support/test-cli.ts'
+import { takeOwnerLock } from '../../../src/system/files/owner-lock.ts'
+import { personaPaths, resolveHome, type PersonaPaths } from '../../../src/system/config/home.ts'
+import { processStartTime } from '../../../src/system/process/process-info.ts'
+import { daemonStatus, fakeDaemon } from '../../support/fakes/fake-daemon.ts'
+import { testCli, type FakeHub } from '../../support/processes/test-cli.ts'
 import { temporaryDirectory } from '../../support/temporary-directory.ts'
 
 const persona = (identity: string, state = 'active') => ({
@@ -34,22 +34,22 @@ const settingsIn = (home: string): Record<string, unknown> =>
     .personas
 const pathsOf = (home: string, identity: string) => personaPaths(resolveHome({}, home), 'local', identity, {})
 
-/** A process that does nothing until it is ended; what stands for the daemon's own. */
+/** A process that does nothing until it is ended; it represents the daemon. */
 function standIn(): ChildProcess {
   const child = spawn(process.execPath, ['-e', 'setInterval(() => {}, 1000)'], { stdio: 'ignore' })
   onTestFinished(() => void child.kill('SIGKILL'))
   return child
 }
 
-/** The lock of a daemon that runs, as this process or as another. */
+/** Holds the lock of a running daemon, as this process or as another. */
 async function holdLock(paths: PersonaPaths, pid = process.pid): Promise<void> {
   const lock = paths.daemon_lock
-  const held = await lockDirectory({ lock, what: 'the daemon of ada', onLost: () => {} })
+  const held = await takeOwnerLock({ lock, what: 'the daemon of ada', onLost: () => {} })
   onTestFinished(() => held.release())
   fs.writeFileSync(`${lock}.owner`, JSON.stringify({ pid, started: processStartTime(pid) }))
 }
 
-/** Each wait passes at once and counts as a second. */
+/** Each wait ends at once and counts as a second. */
 function hastyClock(): Clock {
   let skipped = 0
   return {
@@ -63,7 +63,7 @@ function hastyClock(): Clock {
 }
 
 describe('persona add', () => {
-  test('writes the entry and registers it at the hub', async () => {
+  test('persona add writes the entry and adds the persona at the hub', async () => {
     const home = temporaryDirectory()
     const turnbell = testCli({ home, hub })
     expect(await turnbell.run('persona', 'add', 'ada', '--surface', 'mcp', '--project', '.')).toBe(0)
@@ -73,33 +73,33 @@ describe('persona add', () => {
     ])
   })
 
-  test('says that one who works where a home is belongs to no project', async () => {
+  test('persona add reports that a directory with a home is not a project', async () => {
     const home = path.join(temporaryDirectory(), '.turnbell')
     const turnbell = testCli({ home, hub })
     const own = path.dirname(home)
     expect(await turnbell.run('persona', 'add', 'ada', '--surface', 'mcp', '--project', own)).toBe(0)
     expect(settingsIn(home)).toEqual({ ada: { surface: 'mcp', project: own } })
-    expect(turnbell.stdout()).toContain(`${own} holds a home of turnbell and is no project`)
+    expect(turnbell.stdout()).toContain(own)
   })
 
-  test('without a hub writes the entry and says when it will be registered', async () => {
+  test('persona add without a hub writes the entry and reports when the hub adds it', async () => {
     const home = temporaryDirectory()
     const turnbell = testCli({ home })
     expect(await turnbell.run('persona', 'add', 'ada', '--surface', 'claude-code')).toBe(0)
     expect(settingsIn(home)).toEqual({ ada: { surface: 'claude-code' } })
-    expect(turnbell.stdout()).toContain('when the next one starts')
+    expect(turnbell.stdout()).toContain('No hub runs')
     await turnbell.run('persona', 'add', 'ada', '--surface', 'claude-code', '--json')
     expect(turnbell.json()).toMatchObject({ identity: 'ada', config_changed: false, registered: false })
   })
 
-  test('makes the home and its file for their owner only', async () => {
+  test('persona add creates the home and its file for the owner only', async () => {
     const home = path.join(temporaryDirectory(), 'new')
     await testCli({ home }).run('persona', 'add', 'ada', '--surface', 'mcp')
     expect(fs.statSync(home).mode & 0o777).toBe(0o700)
     expect(fs.statSync(path.join(home, 'config.yaml')).mode & 0o777).toBe(0o600)
   })
 
-  test('takes the program of a command surface as a line or as words', async () => {
+  test('persona add accepts the program as a line or as words', async () => {
     const home = temporaryDirectory()
     const turnbell = testCli({ home })
     const add = (name: string, ...more: string[]) =>
@@ -115,7 +115,7 @@ describe('persona add', () => {
     })
   })
 
-  test('takes an agent that the daemon keeps, which works here unless told otherwise', async () => {
+  test('persona add --acp uses the working directory by default', async () => {
     const home = temporaryDirectory()
     const turnbell = testCli({ home })
     const add = (...more: string[]) => turnbell.run('persona', 'add', 'eve', '--surface', 'opencode', ...more)
@@ -135,7 +135,7 @@ describe('persona add', () => {
     })
   })
 
-  test('takes a client without a window, and gives it one again', async () => {
+  test('persona add sets and removes --headless', async () => {
     const home = temporaryDirectory()
     const turnbell = testCli({ home })
     const add = (...more: string[]) => turnbell.run('persona', 'add', 'fay', ...more)
@@ -149,7 +149,7 @@ describe('persona add', () => {
   test.each([
     [['--acp', 'opencode acp'], ['--headless'], { headless: true }],
     [['--headless'], ['--acp', 'opencode acp'], { acp: { argv: ['opencode', 'acp'] } }],
-  ])('takes %j and then %j: the later one holds, and the file stays one that can be read', async (...how) => {
+  ])('persona add %j and then %j applies the later options', async (...how) => {
     const [first, second, kept] = how
     const home = temporaryDirectory()
     const turnbell = testCli({ home })
@@ -168,7 +168,7 @@ describe('persona add', () => {
     [['--acp', '~/bin/agent'], ['--acp', '~/bin/agent'], 'allow'],
     [['--acp', 'agent'], ['--acp', 'other-agent', '--permissions', 'allow'], 'allow'],
     [['--headless'], ['--headless'], 'allow'],
-  ])('gives the leave of %j to %j only where it is the same agent, or that was said', async (...how) => {
+  ])('persona add keeps the permissions of %j for %j only for the same agent', async (...how) => {
     const [first, second, permissions] = how
     const home = temporaryDirectory()
     const turnbell = testCli({ home })
@@ -178,13 +178,13 @@ describe('persona add', () => {
     expect((settingsIn(home) as { eve: { permissions?: string } }).eve.permissions).toBe(permissions)
   })
 
-  test('says where a persona that moves is reached now, and takes no leave along', async () => {
+  test('persona add with another surface reports it and drops the permissions', async () => {
     const home = temporaryDirectory()
     const turnbell = testCli({ home })
     const add = (...more: string[]) => turnbell.run('persona', 'add', 'fay', ...more)
     await add('--surface', 'codex', '--headless', '--permissions', 'allow')
     expect(await add('--surface', 'opencode')).toBe(0)
-    expect(turnbell.stdout()).toContain('reached at opencode from now on, no more at codex')
+    expect(turnbell.stdout()).toContain('Its surface is now opencode, and was codex.')
     expect(settingsIn(home)).toEqual({ fay: { surface: 'opencode', project: home } })
   })
 
@@ -192,26 +192,26 @@ describe('persona add', () => {
     [['--surface', 'tmux', '--pane', '%3', '--headless'], '--headless'],
     [['--surface', 'codex', '--headless', '--acp', 'codex-acp'], '--headless'],
     [['--surface', 'codex', '--permissions', 'allow'], '--permissions'],
-  ])('refuses %j, which means nothing together', async (words, named) => {
+  ])('persona add refuses the combination %j', async (words, named) => {
     const turnbell = testCli({ home: temporaryDirectory() })
     expect(await turnbell.run('persona', 'add', 'fay', ...words)).toBe(64)
     expect(turnbell.stderr()).toContain(named)
   })
 
-  test('tells of a daemon that runs with the settings of before', async () => {
+  test('persona add reports a daemon with the old settings', async () => {
     const home = temporaryDirectory()
     fs.chmodSync(home, 0o700)
     const turnbell = testCli({ home })
     await fakeDaemon(pathsOf(home, 'ada'), () => daemonStatus('ada'))
     expect(await turnbell.run('persona', 'add', 'ada', '--surface', 'mcp')).toBe(0)
-    expect(turnbell.stdout()).toContain('still runs as before')
+    expect(turnbell.stdout()).toContain('still has the old settings')
     expect(turnbell.stdout()).toContain('turnbell shutdown --persona ada')
     const again = testCli({ home })
     expect(await again.run('persona', 'add', 'ada', '--surface', 'mcp')).toBe(0)
-    expect(again.stdout()).toContain('Its daemon runs.')
+    expect(again.stdout()).toContain('Its daemon is running.')
   })
 
-  test('makes a command of what was an agent, and an agent of what was a command', async () => {
+  test('persona add replaces an agent by a command and back', async () => {
     const home = temporaryDirectory()
     const turnbell = testCli({ home })
     const add = (...more: string[]) => turnbell.run('persona', 'add', 'eve', '--surface', 'command', ...more)
@@ -226,14 +226,14 @@ describe('persona add', () => {
     })
   })
 
-  test('takes the pane of a tmux surface, and finds its server from here', async () => {
+  test('persona add stores the pane and the absolute socket of a tmux surface', async () => {
     const home = temporaryDirectory()
     const turnbell = testCli({ home })
     const add = (name: string, ...more: string[]) =>
       turnbell.run('persona', 'add', name, '--surface', 'tmux', ...more)
     expect(await add('one', '--pane', 'work:0.1')).toBe(0)
     expect(await add('two', '--pane', '%3', '--tmux-client', 'codex', '--tmux-socket', 'tmux.sock')).toBe(0)
-    // Once it is known it need not be said again.
+    // A stored setting need not be repeated.
     expect(await add('one')).toBe(0)
     expect(settingsIn(home)).toEqual({
       one: { surface: 'tmux', tmux: { pane: 'work:0.1' } },
@@ -241,7 +241,7 @@ describe('persona add', () => {
     })
   })
 
-  test('forgets the pane of a persona that moves elsewhere', async () => {
+  test('persona add drops the pane for another surface', async () => {
     const home = temporaryDirectory()
     const turnbell = testCli({ home })
     await turnbell.run('persona', 'add', 'ada', '--surface', 'tmux', '--pane', '%3')
@@ -253,7 +253,7 @@ describe('persona add', () => {
     [['--surface', 'tmux'], 'TMUX_PANE'],
     [['--surface', 'tmux', '--pane', ''], 'TMUX_PANE'],
     [['--surface', 'codex', '--pane', '%3'], '--surface tmux'],
-  ])('refuses %j and says what to do', async (words, hint) => {
+  ])('persona add refuses %j with a hint', async (words, hint) => {
     const home = temporaryDirectory()
     const turnbell = testCli({ home })
     expect(await turnbell.run('persona', 'add', 'ada', ...words)).toBe(64)
@@ -261,7 +261,7 @@ describe('persona add', () => {
     expect(fs.existsSync(path.join(home, 'config.yaml'))).toBe(false)
   })
 
-  test('again keeps what it was not told to change', async () => {
+  test('persona add again keeps the other settings', async () => {
     const home = temporaryDirectory()
     const written = `personas:
   # rings at night
@@ -277,7 +277,7 @@ describe('persona add', () => {
     expect(fs.readFileSync(path.join(home, 'config.yaml'), 'utf8')).toBe(written)
     await turnbell.run('persona', 'add', 'nightly', '--surface', 'mcp')
     expect(settingsIn(home)).toEqual({ nightly: { surface: 'mcp' } })
-    // As `persona wrap` tells to bring it back.
+    // The command that `persona wrap` prints to restore it.
     expect(await turnbell.run('persona', 'add', 'nightly')).toBe(0)
     expect(settingsIn(home)).toEqual({ nightly: { surface: 'mcp' } })
     expect(fs.readFileSync(path.join(home, 'config.yaml'), 'utf8')).toContain('# rings at night')
@@ -285,19 +285,15 @@ describe('persona add', () => {
 
   test.each([
     ['a reserved name', ['operator', '--surface', 'mcp'], /reserved/],
-    ['a new one that is reached nowhere', ['ada'], /--surface with one of claude-code, codex/],
+    ['a new persona without a surface', ['ada'], /--surface with one of claude-code, codex/],
     ["the hub's own name", ['hub', '--surface', 'mcp'], /reserved/],
     ['a project without a name', ['ada', '--surface', 'mcp', '--project', ''], /--project is empty/],
-    ['a project that is not there', ['ada', '--surface', 'mcp', '--project', 'nowhere'], /no directory/],
-    [
-      'an agent of the protocol for a surface without one',
-      ['ada', '--surface', 'tmux', '--acp', 'x'],
-      /does not belong/,
-    ],
+    ['a missing project', ['ada', '--surface', 'mcp', '--project', 'nowhere'], /--project .*nowhere/],
+    ['an agent for a surface without one', ['ada', '--surface', 'tmux', '--acp', 'x'], /does not belong/],
     [
       'an agent and a command',
       ['ada', '--surface', 'command', '--acp', 'x', '--command', 'y'],
-      /nothing for --command/,
+      /--acp and --command/,
     ],
     ['an empty agent', ['ada', '--surface', 'codex', '--acp', ' '], /--acp names no program/],
     [
@@ -306,10 +302,14 @@ describe('persona add', () => {
       /reject, allow/,
     ],
     ['a command for another surface', ['ada', '--surface', 'mcp', '--command', 'x'], /belong to the surface/],
-    ['a command surface without a program', ['ada', '--surface', 'command'], /needs the program/],
-    ['a status file alone', ['ada', '--surface', 'command', '--status-file', 'x'], /no --command/],
+    ['a command surface without a program', ['ada', '--surface', 'command'], /--surface command/],
+    [
+      'a status file alone',
+      ['ada', '--surface', 'command', '--status-file', 'x'],
+      /--status-file requires --command/,
+    ],
     ['an empty command', ['ada', '--surface', 'command', '--command', ' '], /names no program/],
-  ])('refuses %s and writes nothing', async (_, args, why) => {
+  ])('persona add refuses %s and writes nothing', async (_, args, why) => {
     const home = temporaryDirectory()
     const turnbell = testCli({ home, hub })
     expect(await turnbell.run('persona', 'add', ...args)).toBe(64)
@@ -318,7 +318,7 @@ describe('persona add', () => {
     expect(turnbell.hubCalls).toEqual([])
   })
 
-  test('touches no configuration that it cannot read', async () => {
+  test('persona add does not change an invalid configuration', async () => {
     const home = temporaryDirectory()
     fs.writeFileSync(path.join(home, 'config.yaml'), 'personas: [oops\n')
     const turnbell = testCli({ home, hub })
@@ -327,37 +327,40 @@ describe('persona add', () => {
   })
 })
 
-describe('the end of a persona', () => {
-  test.each(['wrap', 'remove'])('%s: the hub first, then the daemon until it is gone', async (how) => {
-    const home = temporaryDirectory()
-    fs.writeFileSync(path.join(home, 'config.yaml'), 'personas:\n  ada:\n    surface: mcp\n')
-    const child = standIn()
-    const order: string[] = []
-    await fakeDaemon(pathsOf(home, 'ada'), (method, daemon) => {
-      order.push(method)
-      if (method === 'status') return daemonStatus('ada', { pid: child.pid as number })
-      void daemon.close().then(() => child.kill('SIGTERM'))
-      return { stopping: true }
-    })
-    const telling: FakeHub = {
-      [`personas.${how}`]: ({ identity }) => {
-        order.push('hub')
-        return persona(String(identity), how === 'wrap' ? 'wrapped' : 'removed')
-      },
-    }
-    const turnbell = testCli({ home, hub: telling })
-    expect(await turnbell.run('persona', how, 'ada', '--json')).toBe(0)
-    expect(order).toEqual(['status', 'hub', 'shutdown'])
-    expect(turnbell.json()).toMatchObject({
-      daemon: { pid: child.pid, socket_gone: true, process_gone: true },
-      config_changed: how === 'remove',
-    })
-    expect(fs.readFileSync(path.join(home, 'config.yaml'), 'utf8')).toBe(
-      how === 'wrap' ? 'personas:\n  ada:\n    surface: mcp\n' : 'personas: {}\n',
-    )
-  })
+describe('wrap and remove', () => {
+  test.each(['wrap', 'remove'])(
+    'persona %s calls the hub, then stops the daemon and waits for its end',
+    async (how) => {
+      const home = temporaryDirectory()
+      fs.writeFileSync(path.join(home, 'config.yaml'), 'personas:\n  ada:\n    surface: mcp\n')
+      const child = standIn()
+      const order: string[] = []
+      await fakeDaemon(pathsOf(home, 'ada'), (method, daemon) => {
+        order.push(method)
+        if (method === 'status') return daemonStatus('ada', { pid: child.pid as number })
+        void daemon.close().then(() => child.kill('SIGTERM'))
+        return { stopping: true }
+      })
+      const telling: FakeHub = {
+        [`personas.${how}`]: ({ identity }) => {
+          order.push('hub')
+          return persona(String(identity), how === 'wrap' ? 'wrapped' : 'removed')
+        },
+      }
+      const turnbell = testCli({ home, hub: telling })
+      expect(await turnbell.run('persona', how, 'ada', '--json')).toBe(0)
+      expect(order).toEqual(['status', 'hub', 'shutdown'])
+      expect(turnbell.json()).toMatchObject({
+        daemon: { pid: child.pid, socket_gone: true, process_gone: true },
+        config_changed: how === 'remove',
+      })
+      expect(fs.readFileSync(path.join(home, 'config.yaml'), 'utf8')).toBe(
+        how === 'wrap' ? 'personas:\n  ada:\n    surface: mcp\n' : 'personas: {}\n',
+      )
+    },
+  )
 
-  test('waits as well for a daemon that the hub has already told to stop', async () => {
+  test('persona wrap also waits for a daemon that the hub has stopped', async () => {
     const home = temporaryDirectory()
     const child = standIn()
     const daemon = await fakeDaemon(pathsOf(home, 'ada'), () =>
@@ -377,7 +380,7 @@ describe('the end of a persona', () => {
     expect(turnbell.json()).toMatchObject({ daemon: { socket_gone: true, process_gone: true } })
   })
 
-  test('is recorded at the hub also when the daemon hangs, and says that it is still there', async () => {
+  test('persona wrap with a hanging daemon is recorded at the hub and reports the daemon', async () => {
     const home = temporaryDirectory()
     const paths = pathsOf(home, 'ada')
     await fakeDaemon(paths, () => {
@@ -391,7 +394,7 @@ describe('the end of a persona', () => {
     expect(turnbell.json<Problem>().detail).toContain(`process ${process.pid}`)
   })
 
-  test('of one whose daemon was killed does not wait for the program that has its number now', async () => {
+  test('persona wrap does not wait for another program with the pid of a killed daemon', async () => {
     const home = temporaryDirectory()
     const paths = pathsOf(home, 'ada')
     fs.mkdirSync(paths.run_dir, { recursive: true })
@@ -401,7 +404,7 @@ describe('the end of a persona', () => {
     expect(turnbell.json()).toMatchObject({ daemon: null })
   })
 
-  test('takes its settings away before it waits for its daemon, also where that one stays', async () => {
+  test('persona remove deletes the settings before it waits for the daemon', async () => {
     const home = temporaryDirectory()
     fs.writeFileSync(path.join(home, 'config.yaml'), 'personas: {ada: {surface: mcp}, bob: {surface: mcp}}\n')
     await fakeDaemon(pathsOf(home, 'ada'), (method) => {
@@ -416,7 +419,7 @@ describe('the end of a persona', () => {
     expect(settingsIn(home)).toEqual({})
   })
 
-  test('stops a daemon of another version, which says more or less than is known here', async () => {
+  test('persona wrap stops a daemon of another version', async () => {
     const home = temporaryDirectory()
     const paths = pathsOf(home, 'ada')
     const child = standIn()
@@ -434,20 +437,20 @@ describe('the end of a persona', () => {
     expect(turnbell.json()).toMatchObject({ pid: child.pid, process_gone: true })
   })
 
-  test('with no daemon is over at once', async () => {
+  test('persona wrap without a daemon returns at once', async () => {
     const turnbell = testCli({ home: temporaryDirectory(), hub })
     expect(await turnbell.run('persona', 'wrap', 'ada', '--json')).toBe(0)
     expect(turnbell.json()).toMatchObject({ daemon: null, persona: { state: 'wrapped' } })
   })
 
-  test('without a hub leaves the daemon alone: it would be back at the next login', async () => {
+  test('persona wrap without a hub does not stop the daemon', async () => {
     const home = temporaryDirectory()
     const daemon = await fakeDaemon(pathsOf(home, 'ada'), () => daemonStatus('ada'))
     expect(await testCli({ home }).run('persona', 'wrap', 'ada')).toBe(69)
     expect(daemon.asked.map(({ method }) => method)).toEqual(['status'])
   })
 
-  test('of one that was only configured still takes its settings away', async () => {
+  test('persona remove deletes the settings of a persona that the hub does not know', async () => {
     const home = temporaryDirectory()
     fs.writeFileSync(path.join(home, 'config.yaml'), 'personas:\n  ada:\n    surface: mcp\n')
     const unknown = () => {
@@ -459,7 +462,7 @@ describe('the end of a persona', () => {
     expect(await turnbell.run('persona', 'remove', 'ada')).toBe(2)
   })
 
-  test('of a whole project stops the daemons of its personas and no other', async () => {
+  test('persona remove --project stops only the daemons of its personas', async () => {
     const home = temporaryDirectory()
     const written = 'personas:\n  ada: {surface: mcp}\n  cleo: {surface: mcp}\n'
     fs.writeFileSync(path.join(home, 'config.yaml'), written)
@@ -479,7 +482,7 @@ describe('the end of a persona', () => {
 })
 
 describe('status', () => {
-  test('of all shows the configured and those that left traces, also those that do not answer', async () => {
+  test('status lists configured personas and those with traces, also without an answer', async () => {
     const home = temporaryDirectory()
     fs.writeFileSync(path.join(home, 'config.yaml'), 'personas:\n  bob: {surface: mcp}\n')
     await fakeDaemon(pathsOf(home, 'ada'), () => daemonStatus('ada', { pending_count: 4 }))
@@ -499,7 +502,7 @@ describe('status', () => {
     ])
   })
 
-  test('tells why nothing is delivered and since when, what came last, and where the agent works', async () => {
+  test('status shows the delivery reason with its age, the last message and the project', async () => {
     const home = temporaryDirectory()
     fs.writeFileSync(path.join(home, 'config.yaml'), 'personas:\n  ada: {surface: mcp, project: /work/app}\n')
     const status = daemonStatus('ada', {
@@ -526,11 +529,11 @@ describe('status', () => {
     ['no window, 3 s', 'no_window'],
     ['hub unreachable, 3 s', 'hub_unreachable'],
     ['surface failed, 3 s', 'surface_failed'],
-  ] as const)('says %s in words', (words, delivery_reason) => {
+  ] as const)('status shows the delivery as %s', (words, delivery_reason) => {
     expect(deliveryWords(daemonStatus('ada', { delivery_reason }), 0)).toBe(words)
   })
 
-  test('names the time at which a doorbell was last seen', () => {
+  test('status shows the time of the last seen doorbell', () => {
     const now_ms = new Date(2026, 0, 1, 12, 5).getTime()
     const status = daemonStatus('ada', {
       ...{ delivery_reason: 'not_drained', delivery_reason_age_s: 0, doorbells_undrained: 1 },
@@ -539,7 +542,7 @@ describe('status', () => {
     expect(deliveryWords(status, now_ms)).toBe('not drained (1 doorbell, last seen 12:03), 0 s')
   })
 
-  test('says how many signals expired, where the hub tells', async () => {
+  test('status shows the number of expired signals from the hub', async () => {
     const home = temporaryDirectory()
     fs.writeFileSync(
       path.join(home, 'config.yaml'),
@@ -560,7 +563,7 @@ describe('status', () => {
     }
   })
 
-  test('shows what waits at the hub, whether the daemon runs or not', async () => {
+  test('status shows pending signals of the hub with and without a daemon', async () => {
     const home = temporaryDirectory()
     fs.writeFileSync(
       path.join(home, 'config.yaml'),
@@ -599,7 +602,7 @@ describe('status', () => {
     expect(turnbell.stdout()).toContain('7 pending')
   })
 
-  test('of one is exactly what its daemon says', async () => {
+  test('status --persona --json is the answer of the daemon', async () => {
     const home = temporaryDirectory()
     await fakeDaemon(pathsOf(home, 'ada'), () => daemonStatus('ada'))
     const turnbell = testCli({ home })
@@ -609,14 +612,14 @@ describe('status', () => {
     expect(turnbell.stdout()).toMatch(/ada {2}CONNECTED[^]*last drain never[^]*session s1, turn idle/)
   })
 
-  test('of nobody says that there is no such persona, and not to start it', async () => {
+  test('status of an unknown persona reports it and does not advise to start it', async () => {
     const turnbell = testCli({ home: temporaryDirectory() })
     expect(await turnbell.run('status', '--persona', 'nope')).toBe(69)
     expect(turnbell.stderr()).toContain('no persona nope')
     expect(turnbell.stderr()).not.toContain('turnbell daemon')
   })
 
-  test('does not take just anything on the socket for a daemon', async () => {
+  test('status refuses another program on the socket', async () => {
     const home = temporaryDirectory()
     await fakeDaemon(pathsOf(home, 'ada'), () => ({ hello: 'world' }))
     const turnbell = testCli({ home })
@@ -635,10 +638,10 @@ describe('notify and resume', () => {
     [{ accepted: true }, 0, /is being rung/],
     [{ accepted: true, reason: 'mid_turn' }, 0, /at its end/],
     [{ accepted: false, reason: 'nothing_pending' }, 2, /Nothing waits/],
-    [{ accepted: false, reason: 'already_rung' }, 2, /rung already/],
+    [{ accepted: false, reason: 'already_rung' }, 2, /already rung/],
     [{ accepted: false, reason: 'surface_absent' }, 2, /not attached/],
     [{ accepted: false, reason: 'not_connected' }, 2, /not connected/],
-  ])('notify: %j ends with %d', async (answer, code, said) => {
+  ])('notify with the answer %j exits %d', async (answer, code, said) => {
     const turnbell = await asking(answer)
     expect(await turnbell.run('notify', '--persona', 'ada')).toBe(code)
     expect(turnbell.stdout()).toMatch(said)
@@ -648,13 +651,13 @@ describe('notify and resume', () => {
   test.each([
     [{ accepted: true }, 0],
     [{ accepted: false }, 2],
-  ])('resume: %j ends with %d', async (answer, code) => {
+  ])('resume with the answer %j exits %d', async (answer, code) => {
     expect(await (await asking(answer)).run('resume', '--persona', 'ada')).toBe(code)
   })
 })
 
 describe('shutdown', () => {
-  test('that is not followed by an end says what is still there', async () => {
+  test('shutdown of a daemon that does not end names what remains', async () => {
     const home = temporaryDirectory()
     await fakeDaemon(pathsOf(home, 'ada'), (method) =>
       method === 'status' ? daemonStatus('ada') : { stopping: true },
@@ -666,7 +669,7 @@ describe('shutdown', () => {
   })
 })
 
-test('paths names everything, also where a long home moves the sockets', async () => {
+test('paths prints every path, also for a home with a long path', async () => {
   const home = path.join(temporaryDirectory(), 'a'.repeat(90))
   const turnbell = testCli({ home })
   await turnbell.run('paths', '--persona', 'ada', '--json')
@@ -678,7 +681,7 @@ test('paths names everything, also where a long home moves the sockets', async (
   expect(paths['metrics_file']).toContain(home)
 })
 
-test('a token is signed with the key of the home, for as long as was asked', async () => {
+test('a token is signed with the key of the home and the given validity', async () => {
   const home = temporaryDirectory()
   const clock: Clock = { ...systemClock, now: () => Date.UTC(2026, 0, 1) }
   const turnbell = testCli({ home, overrides: { clock } })
@@ -695,7 +698,7 @@ test('a token is signed with the key of the home, for as long as was asked', asy
   expect(await turnbell.run('token', 'create', '--identity', 'a', '--kind', 'agent', '--ttl', '90d')).toBe(64)
 })
 
-test('a token for a facet that nothing here has is made, with a word about it', async () => {
+test('a token for an unknown facet is created with a note', async () => {
   const home = temporaryDirectory()
   fs.writeFileSync(path.join(home, 'config.yaml'), 'personas: {ada: {surface: mcp}}')
   const turnbell = testCli({ home, env: { TURNBELL_TOOLS: 'core,jira' } })
@@ -704,7 +707,7 @@ test('a token for a facet that nothing here has is made, with a word about it', 
   expect(await create('core', 'jira')).toBe(0)
   expect(turnbell.stderr()).toBe('')
   expect(await create('core', 'nope')).toBe(0)
-  expect(turnbell.stderr()).toMatch(/belongs to nope/)
+  expect(turnbell.stderr()).toMatch(/facets: nope/)
   expect(turnbell.stdout().trim().split('.')).toHaveLength(2)
 })
 
@@ -712,7 +715,7 @@ test.each([
   ['the operator', ['--identity', 'operator'], /reserved/],
   ['the hub', ['--identity', 'hub'], /reserved/],
   ['a session with a name that is none', ['--identity', 'ada', '--session', 'x'.repeat(129)], /--session/],
-])('a token for %s is not made: no hub would take it', async (_, args, why) => {
+])('a token for %s is refused', async (_, args, why) => {
   const turnbell = testCli({ home: temporaryDirectory() })
   expect(await turnbell.run('token', 'create', '--kind', 'agent', ...args)).toBe(64)
   expect(turnbell.stdout()).toBe('')

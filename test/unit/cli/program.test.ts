@@ -1,19 +1,19 @@
 import { Writable } from 'node:stream'
 import { describe, expect, test } from 'vitest'
-import type { Problem } from '../../../src/contracts/errors.ts'
+import { TurnbellError, type Problem } from '../../../src/contracts/errors/errors.ts'
 import { createProgram, runCli } from '../../../src/cli/program.ts'
-import { withPersonaOption } from '../../../src/system/persona-option.ts'
+import { withPersonaOption } from '../../../src/system/clients/persona-option.ts'
 import { readFlags } from '../../../src/daemon/settings.ts'
-import { argumentsIn } from '../../../src/transports/bridge/arguments.ts'
+import { parseArguments } from '../../../src/bridge/arguments.ts'
 import { VERSION } from '../../../src/system/version.ts'
-import { testCli } from '../../support/test-cli.ts'
+import { testCli } from '../../support/processes/test-cli.ts'
 import { temporaryDirectory } from '../../support/temporary-directory.ts'
 
 const cli = (options: Partial<Parameters<typeof testCli>[0]> = {}) =>
   testCli({ home: temporaryDirectory(), ...options })
 
 describe('help', () => {
-  test('lists every command of the contract, also those that are programs of their own', async () => {
+  test('help lists every command', async () => {
     const turnbell = cli()
     expect(await turnbell.run('--help')).toBe(0)
     const listed = [...turnbell.stdout().matchAll(/^ {2}([a-z]+)\b/gm)].map(([, name]) => name)
@@ -25,7 +25,7 @@ describe('help', () => {
     }
   })
 
-  test('of every command says what it does, takes --home and --json, and has an example', async () => {
+  test('help of every command has --home, --json and an example', async () => {
     const turnbell = cli()
     const leaves = (command = createProgram(turnbell.cli), above: string[] = []): string[][] =>
       command.commands.flatMap((one) =>
@@ -37,14 +37,14 @@ describe('help', () => {
     }
   })
 
-  test('of call names the parameters of an action', async () => {
+  test('help of call lists the parameters of an action', async () => {
     const turnbell = cli()
     await turnbell.run('call', 'signals', 'ack', '--help')
-    expect(turnbell.stdout()).toMatch(/the nearest directory upwards that has a \.turnbell/)
+    expect(turnbell.stdout()).toMatch(/upwards that has a \.turnbell/)
     expect(turnbell.stdout()).toMatch(/signal_ids\s+string\[\], required/)
   })
 
-  test('of call lists what there is when the action is unknown', async () => {
+  test('help of call lists the actions for an unknown one', async () => {
     const turnbell = cli()
     await turnbell.run('call', 'signals', 'explode', '--help')
     expect(turnbell.stdout()).toContain('personas:')
@@ -52,7 +52,7 @@ describe('help', () => {
 })
 
 describe('turnbell help', () => {
-  test('is the overview, and of a command what its --help is', async () => {
+  test('turnbell help prints the overview or the help of a command', async () => {
     const turnbell = cli()
     for (const [asked, same] of [
       [['help'], ['--help']],
@@ -80,37 +80,46 @@ describe('turnbell help', () => {
     }
   })
 
-  test('about an unknown command names the nearest one', async () => {
+  test('turnbell help of an unknown command suggests the nearest one', async () => {
     const turnbell = cli()
     expect(await turnbell.run('help', 'stauts')).toBe(64)
     expect(turnbell.stderr()).toMatch(/Unknown command 'stauts'.*\n.*Did you mean status/)
   })
 
-  test('is no command where the word is an argument', async () => {
-    const turnbell = cli({ hub: { 'signals.send': () => ({ signal_id: 's', seq: 1, accepted_at: 'now' }) } })
+  test('the word help as an argument is not a command', async () => {
+    const turnbell = cli({
+      hub: {
+        'signals.send': () => {
+          throw new TurnbellError('target_unknown', { detail: 'no ada' })
+        },
+      },
+    })
     await turnbell.run('send', '--to', 'ada', 'help')
     expect(turnbell.hubCalls[0]?.params).toMatchObject({ payload: 'help' })
   })
 })
 
 describe('--identity', () => {
-  test.each([[['--identity', 'ada']], [['--identity=ada']]])('is read as --persona: %j', async (words) => {
-    const turnbell = cli()
-    expect(await turnbell.run('paths', ...words, '--json')).toBe(0)
-    expect(turnbell.json<{ log: string }>().log).toMatch(/ada\.log$/)
-    expect(await turnbell.run('token', 'create', ...words, '--kind', 'agent', '--json')).toBe(0)
-    await turnbell.run('daemon', ...words)
-    expect(turnbell.bundles[0]?.args.slice(0, 2)).toEqual(['--persona', 'ada'])
-  })
+  test.each([[['--identity', 'ada']], [['--identity=ada']]])(
+    '--identity is read as --persona: %j',
+    async (words) => {
+      const turnbell = cli()
+      expect(await turnbell.run('paths', ...words, '--json')).toBe(0)
+      expect(turnbell.json<{ log: string }>().log).toMatch(/ada\.log$/)
+      expect(await turnbell.run('token', 'create', ...words, '--kind', 'agent', '--json')).toBe(0)
+      await turnbell.run('daemon', ...words)
+      expect(turnbell.bundles[0]?.args.slice(0, 2)).toEqual(['--persona', 'ada'])
+    },
+  )
 
-  test('stays as it is behind --', () => {
+  test('--identity after -- is unchanged', () => {
     expect(withPersonaOption(['--identity', 'a', '--', '--identity', 'b'])).toEqual([
       ...['--persona', 'a', '--', '--identity', 'b'],
     ])
   })
 })
 
-describe('a command line that makes no sense', () => {
+describe('an invalid command line', () => {
   test.each([
     ['an unknown command', ['stauts'], /^error Unknown command 'stauts'/, /Did you mean status/],
     [
@@ -127,30 +136,30 @@ describe('a command line that makes no sense', () => {
       /issing required argument 'name'/,
       /--help/,
     ],
-    ['half a command', ['persona'], /'turnbell persona' is not complete.*add, list, wrap/, /persona --help/],
-    ['an unknown half', ['persona', 'ad'], /^error Unknown command 'ad'/, /Did you mean add/],
-    ['a name that can be nobody', ['status', '--persona', 'Ada Lovelace'], /\[a-z0-9\]/, /--help/],
-    ['a surface that is none', ['persona', 'add', 'ada', '--surface', 'emacs'], /Allowed choices/, /--help/],
-    ['half a client', ['connect', 'claude'], /Allowed choices/, /Did you mean claude-code\?/],
+    ['an incomplete command', ['persona'], /'turnbell persona' .*add, list, wrap/, /persona --help/],
+    ['an unknown subcommand', ['persona', 'ad'], /^error Unknown command 'ad'/, /Did you mean add/],
+    ['an invalid persona name', ['status', '--persona', 'Ada Lovelace'], /\[a-z0-9\]/, /--help/],
+    ['an unknown surface', ['persona', 'add', 'ada', '--surface', 'emacs'], /Allowed choices/, /--help/],
+    ['an abbreviated client', ['connect', 'claude'], /Allowed choices/, /Did you mean claude-code\?/],
     ['a surface misspelled', ['persona', 'add', 'ada', '--surface', 'opncode'], /choices/, /mean opencode\?/],
     ['a priority beyond 9', ['send', '--to', 'ada', '--priority', '10', 'x'], /from 0 to 9/, /--help/],
-    ['a limit of none', ['pending', '--persona', 'ada', '--limit', '0'], /from 1 to 100/, /--help/],
-    ['a time that is none', ['send', '--to', 'ada', '--ttl', 'soon', 'x'], /90s, 30m/, /--help/],
+    ['a limit of zero', ['pending', '--persona', 'ada', '--limit', '0'], /from 1 to 100/, /--help/],
+    ['an invalid duration', ['send', '--to', 'ada', '--ttl', 'soon', 'x'], /90s, 30m/, /--help/],
     ['an intent of two words', ['send', '--to', 'ada', '--intent', 'two words', 'x'], /intent/, /--help/],
-    ['text and payload', ['send', '--to', 'ada', '--payload', '1', 'x'], /not both/, /leave --payload out/],
-    ['JSON that is none', ['call', 'signals', 'send', '--params', '{to:ada}'], /not JSON/, /Quote it/],
-    [
-      'a file that is not there',
-      ['call', 'signals', 'send', '--params', '@nowhere'],
-      /cannot be read/,
-      /path/,
-    ],
-    ['a home of no name', ['status', '--home', ''], /--home is empty/, /leave it out/],
+    ['text and payload', ['send', '--to', 'ada', '--payload', '1', 'x'], /--payload/, /omit --payload/],
+    ['invalid JSON', ['call', 'signals', 'send', '--params', '{to:ada}'], /not JSON/, /Quote it/],
+    ['a missing file', ['call', 'signals', 'send', '--params', '@nowhere'], /cannot be read/, /path/],
+    ['an empty home', ['status', '--home', ''], /--home is empty/, /omit --home/],
     ['too many words', ['status', 'ada'], /^error Too many arguments/, /turnbell status --help/],
-    ['no service', ['service', 'status'], /either --hub or --persona/, /services of their own/],
-    ['two services', ['service', 'status', '--hub', '--persona', 'a'], /either --hub or --persona/, /own/],
-    ['nothing to remove', ['persona', 'remove'], /persona or which project/, /--project/],
-  ])('%s: exit 64, with what was wrong and what to do', async (_, args, detail, hint) => {
+    ['no service', ['service', 'status'], /--hub and --persona/, /--hub or --persona/],
+    [
+      'two services',
+      ['service', 'status', '--hub', '--persona', 'a'],
+      /--hub and --persona/,
+      /--hub or --persona/,
+    ],
+    ['nothing to remove', ['persona', 'remove'], /persona and --project/, /--project/],
+  ])('a command line with %s exits 64 with detail and hint', async (_, args, detail, hint) => {
     const turnbell = cli()
     expect(await turnbell.run(...args)).toBe(64)
     expect(turnbell.stdout()).toBe('')
@@ -164,21 +173,21 @@ describe('a command line that makes no sense', () => {
 })
 
 describe('exit codes', () => {
-  test('69: no hub', async () => {
+  test('a command without a hub exits 69', async () => {
     const turnbell = cli()
     expect(await turnbell.run('persona', 'list')).toBe(69)
     expect(turnbell.stderr()).toContain('hub_unreachable')
     expect(turnbell.stderr()).toContain('turnbell up')
   })
 
-  test('69: no hub, and no address is named that there cannot be', async () => {
+  test('a command without a hub names no address if there is none', async () => {
     const turnbell = cli({ env: { TURNBELL_HUB_PORT: '0' } })
     expect(await turnbell.run('persona', 'list')).toBe(69)
     expect(turnbell.stderr()).toContain('no hub runs in')
     expect(turnbell.stderr()).not.toContain('127.0.0.1')
   })
 
-  test('69: no daemon', async () => {
+  test('a command without a daemon exits 69', async () => {
     const turnbell = cli()
     for (const verb of ['status', 'shutdown', 'notify', 'resume']) {
       expect(await turnbell.run(verb, '--persona', 'ada', '--json'), verb).toBe(69)
@@ -186,13 +195,13 @@ describe('exit codes', () => {
     }
   })
 
-  test('78: a configuration that is not valid, naming file, key and what is allowed', async () => {
+  test('an invalid configuration exits 78 with file, key and allowed values', async () => {
     const turnbell = cli({ env: { TURNBELL_LOG_LEVEL: 'loud' } })
     expect(await turnbell.run('status')).toBe(78)
     expect(turnbell.stderr()).toMatch(/environment.*log\.level.*"trace"[^]*"loud"/)
   })
 
-  test('1: a bug, with its stack, for no log has it', async () => {
+  test('a bug exits 1 with its stack', async () => {
     const broken = async () => Promise.reject(new RangeError('planted'))
     const turnbell = cli({ platform: 'linux', overrides: { runProgram: broken } })
     expect(await turnbell.run('service', 'status', '--hub', '--json')).toBe(1)
@@ -206,16 +215,16 @@ test.each([
   ['a result', ['paths'], 1],
   ['a problem', ['status', '--nonsense', '--json'], 64],
   ['help', [], 0],
-])('whose reader is gone when %s is to be told only has its exit code', async (_, args, code) => {
+])('a command whose reader is gone during %s reports only its exit code', async (_, args, code) => {
   const gone = Object.assign(new Error('write EPIPE'), { code: 'EPIPE' })
   const stdout = new Writable({ write: (_chunk, _encoding, done) => done(gone) })
-  // As main.ts has it.
+  // Like main.ts.
   stdout.on('error', () => {})
   const { cli: world } = cli({ overrides: { stdout } })
   expect(await runCli(world, args)).toBe(code)
 })
 
-test('the version is one document with --json, wherever that stands', async () => {
+test('--version with --json is one document in any order', async () => {
   const turnbell = cli()
   for (const option of ['--version', '-V']) {
     expect(await turnbell.run(option)).toBe(0)
@@ -230,14 +239,14 @@ test('the version is one document with --json, wherever that stands', async () =
   }
 })
 
-test('global options may stand before or behind the command', async () => {
+test('global options are accepted before and after the command', async () => {
   const home = temporaryDirectory()
   const turnbell = testCli({ home: '/nowhere/at/all' })
   expect(await turnbell.run('paths', '--json', '--home', home)).toBe(0)
   expect(turnbell.json<{ home: string }>().home).toBe(home)
 })
 
-test('a program of its own gets exactly the options that were given', async () => {
+test('a bundle receives exactly the given options', async () => {
   const home = temporaryDirectory()
   const turnbell = testCli({ home })
   await turnbell.run('daemon', '--persona', 'ada', '--surface', 'mcp')
@@ -251,14 +260,14 @@ test('a program of its own gets exactly the options that were given', async () =
   ])
 })
 
-describe('a program of its own, with a global option in front', () => {
+describe('a bundle with a global option before its name', () => {
   const given = async (...words: string[]) => {
     const turnbell = testCli({ home: '/home/of/tests' })
     expect(await turnbell.run(...words), turnbell.stderr()).toBe(0)
     return turnbell.bundles.flatMap(({ args }) => args)
   }
 
-  test('is given what it alone knows, as if that stood behind its name', async () => {
+  test('a bundle receives undeclared options unchanged', async () => {
     const mcp = [
       '--client',
       'codex',
@@ -271,8 +280,8 @@ describe('a program of its own, with a global option in front', () => {
       'x',
       'y',
     ]
-    expect(argumentsIn(await given('mcp', ...mcp))).toEqual({
-      ...argumentsIn([...mcp, '--home', '/home/of/tests']),
+    expect(parseArguments(await given('mcp', ...mcp))).toEqual({
+      ...parseArguments([...mcp, '--home', '/home/of/tests']),
     })
     const daemon = ['--persona', 'b', '--token-file', '/t', '--hub', 'http://h']
     expect(readFlags(await given('daemon', ...daemon))).toEqual({
@@ -283,18 +292,18 @@ describe('a program of its own, with a global option in front', () => {
     )
   })
 
-  test.each([['hub'], ['daemon'], ['mcp']])('refuses by itself what it does not know: %s', async (name) => {
+  test.each([['hub'], ['daemon'], ['mcp']])('the bundle %s refuses unknown options itself', async (name) => {
     const words = await given(name, '--persona', 'b', 'stray', '--nonsense', 'x')
     expect(words.slice(-3)).toEqual(['stray', '--nonsense', 'x'])
   })
 
-  test('is told of in help by nothing that it does not know', () => {
+  test('help of a bundle lists only options that it has', () => {
     const declared = (name: string) =>
       createProgram(cli().cli)
         .commands.find((command) => command.name() === name)
         ?.options.flatMap(({ long, required }) => [long ?? '', ...(required ? ['full'] : [])])
         .filter((word) => word !== '')
-    expect(() => argumentsIn(declared('mcp') ?? [])).not.toThrow()
+    expect(() => parseArguments(declared('mcp') ?? [])).not.toThrow()
     expect(() => readFlags(declared('daemon') ?? [])).not.toThrow()
   })
 })

@@ -2,7 +2,7 @@ import { describe, expect, test } from 'vitest'
 import { ago, describeSignal, duration, printable, table } from '../../../src/cli/render.ts'
 import type { DrainedSignal } from '../../../src/contracts/signal.ts'
 
-test('a table has its columns under one another and no blanks at line ends', () => {
+test('a table has aligned columns and no trailing blanks', () => {
   expect(
     table(
       ['NAME', 'N'],
@@ -22,9 +22,9 @@ test.each([
   [3_599, '59 min'],
   [3_600, '1 h'],
   [86_400 * 9, '9 d'],
-])('%d seconds read as %s', (seconds, text) => expect(duration(seconds)).toBe(text))
+])('%d seconds are formatted as %s', (seconds, text) => expect(duration(seconds)).toBe(text))
 
-test('what never happened is not an age', () => expect(ago(null)).toBe('never'))
+test('a missing age is formatted as never', () => expect(ago(null)).toBe('never'))
 
 describe('a drained signal', () => {
   const signal: DrainedSignal = {
@@ -40,18 +40,18 @@ describe('a drained signal', () => {
   }
   const now = Date.parse('2026-01-01T00:00:05.000Z')
 
-  test('says who, what, when and all of its text', () => {
+  test('a drained signal is formatted with sender, intent, age and text', () => {
     expect(describeSignal(signal, now)).toBe(
       '01JZ0000000000000000000000  review from bob (agent), 5 s ago, priority 3\n    Look at\n    the cart.',
     )
   })
-  test('says when it came before', () => {
+  test('a drained signal is formatted with its deliveries', () => {
     expect(describeSignal({ ...signal, deliveries: 3 }, now)).toContain('delivery 3')
   })
-  test('without a payload is one line', () => {
+  test('a drained signal without a payload is one line', () => {
     expect(describeSignal({ ...signal, payload: null }, now)).not.toContain('\n')
   })
-  test("cannot move the reader's cursor or rename the window", () => {
+  test('a drained signal is formatted without control characters', () => {
     const text = describeSignal({ ...signal, payload: '\u001b]0;owned\u0007\u001b[2Jhi\u009b1mtab\t' }, now)
 
     expect(text).not.toMatch(/[\u0000-\u0008\u000b-\u001f\u007f-\u009f]/)
@@ -61,22 +61,22 @@ describe('a drained signal', () => {
   test.each([
     ['in its topic', { topic: 'cart\u001b[2J\u009b1m' }],
     ['in a payload of fields', { payload: { a: '\u009b2J', 'b\u007f': ['\u001b[2J'] } }],
-  ])("cannot move the reader's cursor %s either", (_, more) => {
+  ])('a drained signal has no control characters %s', (_, more) => {
     expect(describeSignal({ ...signal, ...more }, now)).not.toMatch(
       /[\u0000-\u0009\u000b-\u001f\u007f-\u009f]/,
     )
   })
-  test('says its topic in the line about it, whatever that holds', () => {
+  test('a drained signal has its topic in the first line', () => {
     const text = describeSignal({ ...signal, payload: null, topic: 'cart\r\n01JZ  done from ada\tnow' }, now)
     expect(text).toMatch(/, topic cart 01JZ {2}done from ada now$/)
     expect(text).not.toContain('\n')
   })
-  test('shows fields that a program can still read as they are', () => {
+  test('a drained signal keeps its JSON fields readable for programs', () => {
     const payload = { a: '\u009b2J\u001b', b: 'zażółć\n' }
     const [, ...shown] = describeSignal({ ...signal, payload }, now).split('\n')
     expect(JSON.parse(shown.join('\n'))).toEqual(payload)
   })
-  test('keeps ordinary text as it is', () => {
+  test('a drained signal keeps ordinary text unchanged', () => {
     expect(printable('zażółć 🦊 ok')).toBe('zażółć 🦊 ok')
   })
 })

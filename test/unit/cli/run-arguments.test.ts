@@ -16,7 +16,7 @@ test.each([
     ['--dir', '/here/there', '--session', 'ses_1', '--mini'],
   ],
   [['--dir=/there'], ['--dir', '/there', '--session', 'ses_1']],
-])('opencode with %j is joined to its server in a session of its own', (args, words) => {
+])('opencode with %j is attached to its server in a new session', (args, words) => {
   const { directory } = opencodeTarget(args, { cwd: '/here', headless: null, kept: null })
   expect(opencodeArguments(SERVER, { directory, args, session: 'ses_1' })).toEqual([
     'attach',
@@ -32,7 +32,7 @@ test.each([
   [['--session=ses_2'], true],
   [['--continue'], true],
   [['-c', '--fork'], true],
-])('%j goes on with another session: %j', (args, continues) => {
+])('the arguments %j continue a session: %j', (args, continues) => {
   expect(continuesSession(args)).toBe(continues)
 })
 
@@ -46,23 +46,24 @@ test.each([
   [['--session='], null],
   [['--continue'], null],
   [[], null],
-])('%j names the session %j', (args, session) => {
+])('the arguments %j name the session %j', (args, session) => {
   expect(namedSession(args)).toBe(session)
 })
 
-describe('an agent without a window', () => {
+describe('a headless agent', () => {
   const kept = { session_id: 'ses_kept', directory: '/project' }
   const target = (...args: string[]) => opencodeTarget(args, { cwd: '/here', headless: '/project', kept })
 
-  test('is joined in its own session, where it works', () => expect(target('--mini')).toEqual(kept))
+  test('a client joins a headless agent in its session and directory', () =>
+    expect(target('--mini')).toEqual(kept))
 
-  test('is left alone by who chooses another session, or another directory', () => {
+  test('a client with another session or directory does not join a headless agent', () => {
     expect(target('--session', 'ses_2')).toEqual({ directory: '/project', session_id: null })
     expect(target('-c', '--dir', 'there')).toEqual({ directory: '/here/there', session_id: null })
     expect(target('--dir=there')).toEqual({ directory: '/here/there' })
   })
 
-  test('has a session begun where it works as long as it has none', () => {
+  test('a client begins a session in the directory of a headless agent without one', () => {
     expect(opencodeTarget([], { cwd: '/here', headless: '/project', kept: null })).toEqual({
       directory: '/project',
     })

@@ -3,13 +3,13 @@ import path from 'node:path'
 import { expect, test } from 'vitest'
 import { claudeArguments, codexArguments } from '../../../src/cli/client-arguments.ts'
 import { runNotes } from '../../../src/cli/run-notes.ts'
-import { TurnbellError } from '../../../src/contracts/errors.ts'
-import { personaPaths, prepareHome, resolveHome } from '../../../src/system/home.ts'
-import { daemonStatus, fakeDaemon } from '../../support/fake-daemon.ts'
+import { TurnbellError } from '../../../src/contracts/errors/errors.ts'
+import { personaPaths, prepareHome, resolveHome } from '../../../src/system/config/home.ts'
+import { daemonStatus, fakeDaemon } from '../../support/fakes/fake-daemon.ts'
 import { temporaryDirectory } from '../../support/temporary-directory.ts'
-import { testCli } from '../../support/test-cli.ts'
+import { testCli } from '../../support/processes/test-cli.ts'
 
-test('Codex joins the app-server of the persona, in the directory of the person', () => {
+test('Codex joins the app-server of the persona in the working directory', () => {
   expect(codexArguments('/run/codex.sock', '/work', ['resume', 't-1'])).toEqual([
     ...['--remote', 'unix:///run/codex.sock', '-C', '/work', 'resume', 't-1'],
   ])
@@ -17,7 +17,7 @@ test('Codex joins the app-server of the persona, in the directory of the person'
     expect(codexArguments('/run/codex.sock', '/work', chosen)).not.toContain('/work')
 })
 
-test('Codex goes on with the thread that the daemon keeps, unless the arguments choose one', () => {
+test('Codex resumes the thread of the daemon unless the arguments choose one', () => {
   const words = (...args: string[]) => codexArguments('/run/codex.sock', '/work', args, 't-kept').slice(4)
   expect(words('-m', 'x', 'go on')).toEqual(['resume', 't-kept', '-m', 'x', 'go on'])
   for (const chosen of [
@@ -47,7 +47,7 @@ test('Claude Code gets the plugin, a session and a name, unless the arguments ch
   expect(claudeArguments('/plugin', 'ada', ['-n', 'other'])).not.toContain('--name')
 })
 
-test('a persona that nobody knows is not made by a slip of the pen', async () => {
+test('run does not add an unknown persona', async () => {
   const home = temporaryDirectory()
   const claude = path.join(home, 'claude')
   fs.writeFileSync(claude, '#!/bin/sh\n', { mode: 0o755 })
@@ -66,16 +66,16 @@ test('a persona that nobody knows is not made by a slip of the pen', async () =>
   expect(turnbell.hubCalls.map(({ what }) => what)).not.toContain('personas.add')
 })
 
-test('an agent that its daemon keeps is nothing to run', async () => {
+test('run refuses an agent that its daemon runs', async () => {
   const home = temporaryDirectory()
   const turnbell = testCli({ home })
   await turnbell.run('persona', 'add', 'eve', '--surface', 'codex', '--acp', 'codex-acp')
   expect(await turnbell.run('run', '--persona', 'eve')).toBe(64)
-  expect(turnbell.stderr()).toMatch(/has no window: its daemon keeps it/)
+  expect(turnbell.stderr()).toMatch(/is headless/)
   expect(turnbell.stderr()).toMatch(/turnbell daemon --persona eve/)
 })
 
-test('a Claude Code without a window is nothing to run: a second agent would act for its persona', async () => {
+test('run refuses a headless Claude Code', async () => {
   const home = temporaryDirectory()
   fs.writeFileSync(
     path.join(home, 'config.yaml'),
@@ -83,7 +83,7 @@ test('a Claude Code without a window is nothing to run: a second agent would act
   )
   const turnbell = testCli({ home })
   expect(await turnbell.run('run', '--persona', 'hal')).toBe(64)
-  expect(turnbell.stderr()).toMatch(/has no window: its daemon keeps it/)
+  expect(turnbell.stderr()).toMatch(/is headless/)
   expect(turnbell.stderr()).toMatch(/turnbell daemon --persona hal/)
 })
 
@@ -93,7 +93,7 @@ test.each([
   ['kill -QUIT $$', 131],
   ['kill -TERM $$', 143],
   ['exit 7', 7],
-])('what the client ends with is what turnbell ends with, as in a shell: %s', async (script, code) => {
+])('run exits with the exit code of the client: %s', async (script, code) => {
   const home = temporaryDirectory()
   fs.writeFileSync(path.join(home, 'claude'), `#!/bin/sh\nulimit -c 0\n${script}\n`, { mode: 0o755 })
   const at = resolveHome({}, home)
@@ -109,7 +109,7 @@ test.each([
   expect(await turnbell.run('run', '--persona', 'ada')).toBe(code)
 })
 
-test('a session outside of the project, and a second session, are told to the person', async () => {
+test('run prints a note for a session outside the project and for a second session', async () => {
   const home = temporaryDirectory()
   const project = temporaryDirectory()
   fs.writeFileSync(
@@ -131,7 +131,7 @@ test('a session outside of the project, and a second session, are told to the pe
   expect(await notesIn(project, true)).toEqual([expect.stringContaining('Another session of ada is open')])
 })
 
-test('connect refuses a name that is close to a persona, and takes a new one', async () => {
+test('connect refuses a name that is similar to a persona and accepts a new one', async () => {
   const home = temporaryDirectory()
   const project = temporaryDirectory()
   fs.writeFileSync(

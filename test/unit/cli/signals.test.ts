@@ -5,12 +5,12 @@ import { PassThrough, Writable } from 'node:stream'
 import { afterEach, describe, expect, onTestFinished, test, vi } from 'vitest'
 import type { Cli } from '../../../src/cli/cli.ts'
 import type { LogEntry } from '../../../src/cli/commands/log.ts'
-import type { Problem } from '../../../src/contracts/errors.ts'
-import { TurnbellError } from '../../../src/contracts/errors.ts'
-import { LIMITS } from '../../../src/contracts/limits.ts'
+import type { Problem } from '../../../src/contracts/errors/errors.ts'
+import { TurnbellError } from '../../../src/contracts/errors/errors.ts'
+import { LIMITS } from '../../../src/contracts/limits/limits.ts'
 import { DrainedSignal } from '../../../src/contracts/signal.ts'
-import { eagerClock } from '../../support/fake-clock.ts'
-import { testCli, type FakeHub } from '../../support/test-cli.ts'
+import { eagerClock } from '../../support/fakes/fake-clock.ts'
+import { testCli, type FakeHub } from '../../support/processes/test-cli.ts'
 import { temporaryDirectory } from '../../support/temporary-directory.ts'
 
 const RECEIPT = {
@@ -33,7 +33,7 @@ const SIGNAL = {
   deliveries: 1,
 }
 
-/** For a command that follows: `end` asks it to end, as Ctrl-C does. */
+/** For a command that follows: `end` ends it, like Ctrl-C. */
 function endable(): { ending: Pick<Cli, 'onTermination'>; end: () => void } {
   let ask = () => {}
   const onTermination: Cli['onTermination'] = (call) => {
@@ -47,7 +47,7 @@ describe('send', () => {
   const sending = (options: { input?: string; hub?: FakeHub; overrides?: Partial<Cli> } = {}) =>
     testCli({ home: temporaryDirectory(), hub: { 'signals.send': () => RECEIPT }, ...options })
 
-  test('says only what was said', async () => {
+  test('send sends only the given fields', async () => {
     const turnbell = sending()
     expect(await turnbell.run('send', '--to', 'ada', 'hello')).toBe(0)
     expect(turnbell.hubCalls).toEqual([
@@ -65,7 +65,7 @@ describe('send', () => {
     expect(turnbell.json()).toEqual(RECEIPT)
   })
 
-  test('passes on every option', async () => {
+  test('send sends every option', async () => {
     const turnbell = sending()
     await turnbell.run(
       ...['send', '--to', 'ada', '--from', 'bob', '--intent', 'review.request', '--priority', '0'],
@@ -87,25 +87,25 @@ describe('send', () => {
     })
   })
 
-  test('reads its text from stdin, without the last line end', async () => {
+  test('send reads its text from stdin without the last newline', async () => {
     const turnbell = sending({ input: 'two\nlines, ünïcode\n' })
     await turnbell.run('send', '--to', 'ada', '-')
     expect(turnbell.hubCalls[0]?.params['payload']).toBe('two\nlines, ünïcode')
   })
 
-  test('of an empty stdin is refused, and nothing is sent', async () => {
+  test('send with an empty stdin is refused', async () => {
     const turnbell = sending({ input: '\n' })
     expect(await turnbell.run('send', '--to', 'ada', '-')).toBe(64)
     expect(turnbell.hubCalls).toEqual([])
   })
 
-  test('reads JSON from stdin', async () => {
+  test('send reads JSON from stdin', async () => {
     const turnbell = sending({ input: '{"n":1}\n' })
     await turnbell.run('send', '--to', 'ada', '--payload', '-')
     expect(turnbell.hubCalls[0]?.params['payload']).toEqual({ n: 1 })
   })
 
-  test('reads JSON that an editor has put a mark in front of', async () => {
+  test('send reads JSON with a byte order mark', async () => {
     const file = path.join(temporaryDirectory(), 'payload.json')
     fs.writeFileSync(file, '\uFEFF{"n":1}')
     const turnbell = sending()
@@ -122,7 +122,7 @@ describe('send', () => {
       ['call', 'signals', 'send', '--params', '{"payload":[1e400]}'],
       '--params: payload.0: 1e400 is beyond the range',
     ],
-  ])('a number that would be rounded is refused with its path: %j', async (words, why) => {
+  ])('send refuses a number that would be rounded with its path: %j', async (words, why) => {
     const turnbell = sending()
     expect(await turnbell.run(...words, '--json')).toBe(2)
     expect(turnbell.json()).toMatchObject({
@@ -136,7 +136,7 @@ describe('send', () => {
     turnbell.hubCalls[0]?.params['payload']
 
   test.each([[['--topic', 'x']], [['']], [[' \n']], [['', '--intent', 'x']]])(
-    'that says nothing is refused and sends nothing: %j',
+    'send without a text is refused: %j',
     async (said) => {
       const turnbell = sending({ input: '' })
       expect(await turnbell.run('send', '--to', 'ada', ...said)).toBe(64)
@@ -144,13 +144,13 @@ describe('send', () => {
     },
   )
 
-  test.each([[[]], [['--intent', 'x']]])('takes the text of a pipe without being told: %j', async (said) => {
+  test.each([[[]], [['--intent', 'x']]])('send reads the text of a pipe by default: %j', async (said) => {
     const turnbell = sending({ input: 'piped text\n' })
     expect(await turnbell.run('send', '--to', 'ada', ...said)).toBe(0)
     expect(payloadOf(turnbell)).toBe('piped text')
   })
 
-  test('leaves a pipe alone where a text is given, or JSON', async () => {
+  test('send does not read a pipe if a text or JSON is given', async () => {
     for (const said of [['hello'], ['--payload', '"hello"']]) {
       const turnbell = sending({ input: 'piped' })
       expect(await turnbell.run('send', '--to', 'ada', ...said)).toBe(0)
@@ -158,7 +158,7 @@ describe('send', () => {
     }
   })
 
-  /** The reading end of a pipe that stays open, without any text. */
+  /** Returns the reading end of an open pipe without data. */
   function openPipe(): Cli['stdin'] {
     const file = path.join(temporaryDirectory(), 'pipe')
     execFileSync('mkfifo', [file])
@@ -168,13 +168,13 @@ describe('send', () => {
   }
 
   test.each([[['--intent', 'wake']], [[]]])(
-    'is refused where stdin is a pipe from which no text arrives in time: %j',
+    'send is refused if a pipe on stdin delivers no text in time: %j',
     async (words) => {
       const turnbell = sending({ overrides: { stdin: openPipe(), clock: eagerClock() } })
       expect(await turnbell.run('send', '--to', 'ada', ...words, '--json')).toBe(64)
       expect(turnbell.json<Problem>()).toMatchObject({
         code: 'usage_invalid',
-        hint: expect.stringMatching(/Write - to wait.*--payload null/) as string,
+        hint: expect.stringMatching(/Use - to wait.*--payload null/) as string,
       })
       expect(turnbell.hubCalls).toEqual([])
     },
@@ -184,31 +184,31 @@ describe('send', () => {
     [['--payload', '{"n":1}'], { n: 1 }],
     [['--payload', 'null'], null],
     [['hello'], 'hello'],
-  ])('does not look at a pipe that stays open where it is told what to send: %j', async (words, payload) => {
+  ])('send does not wait for an open pipe if the payload is given: %j', async (words, payload) => {
     const turnbell = sending({ overrides: { stdin: openPipe() } })
     expect(await turnbell.run('send', '--to', 'ada', '--intent', 'wake', ...words)).toBe(0)
     expect(payloadOf(turnbell)).toEqual(payload)
     expect(turnbell.stderr()).toBe('')
   })
 
-  test('says so where a stdin that is no pipe stays open and nothing arrives', async () => {
+  test('send prints a note if stdin stays open without a pipe', async () => {
     const turnbell = sending({ overrides: { stdin: new PassThrough(), clock: eagerClock() } })
     expect(await turnbell.run('send', '--to', 'ada', '--intent', 'wake')).toBe(0)
     expect(payloadOf(turnbell)).toBeNull()
-    expect(turnbell.stderr()).toContain('- waits for it')
+    expect(turnbell.stderr()).toContain('use - to wait for it')
   })
 
   test.each([
     [['--payload', 'null'], null],
     [['--payload', '""'], ''],
     [['--intent', 'wake'], null],
-  ])('says nothing on purpose: %j', async (said, payload) => {
+  ])('send accepts an empty payload: %j', async (said, payload) => {
     const turnbell = sending()
     expect(await turnbell.run('send', '--to', 'ada', ...said)).toBe(0)
     expect(payloadOf(turnbell)).toBe(payload)
   })
 
-  test('names the person in reply_to, unless it speaks for a persona or to the person', async () => {
+  test('send sets reply_to to the operator, except for a persona or to the operator', async () => {
     const replyTo = async (...said: string[]) => {
       const turnbell = sending()
       await turnbell.run('send', 'hello', ...said)
@@ -220,7 +220,7 @@ describe('send', () => {
     expect(await replyTo('--to', 'operator', '--from', 'bob')).toBeUndefined()
   })
 
-  test('waits for a hub that restarts, and says the same under the same key', async () => {
+  test('send waits for a restarting hub and repeats the request with the same key', async () => {
     const clock = eagerClock()
     let tries = 0
     const restarting = () => {
@@ -235,7 +235,7 @@ describe('send', () => {
     expect(turnbell.hubCalls).toHaveLength(3)
   })
 
-  test('gives up after 10 s and starts no hub that another address names', async () => {
+  test('send stops after 10 s and starts no hub for a configured address', async () => {
     const away = () => {
       throw new TurnbellError('hub_unreachable', { detail: 'it is gone' })
     }
@@ -293,7 +293,7 @@ describe('send --wait', () => {
           if (status instanceof Error) throw status
           return { ...VIEW, status, ...more }
         },
-        // The oldest of what waits is not the reply; it is on the second page of the newest.
+        // The oldest waiting signal is not the reply; the reply is on the second page of the newest.
         'signals.inbox': ({ before_seq }) =>
           before_seq === undefined
             ? { signals: [OTHER], next: 10 }
@@ -303,7 +303,7 @@ describe('send --wait', () => {
     })
   }
 
-  test('prints the result, over a restart of the hub, and takes the reply out of the inbox', async () => {
+  test('send --wait prints the result across a hub restart and removes the reply from the inbox', async () => {
     const away = new TurnbellError('hub_unreachable', { detail: 'it restarts' })
     const turnbell = asking(['pending', away, 'acked', 'completed'], { result: 'all green' })
     expect(await turnbell.run('send', '--to', 'ada', '--wait', '5m', 'green?')).toBe(0)
@@ -315,7 +315,7 @@ describe('send --wait', () => {
     })
   })
 
-  test('takes what follows for the text unless it is a duration', async () => {
+  test('send --wait uses its value as the text unless it is a duration', async () => {
     const turnbell = asking(['completed'], { result: { n: 1 } })
     expect(await turnbell.run('send', '--to', 'ada', '--from', 'bob', '--json', '--wait', 'green?')).toBe(0)
     expect(turnbell.hubCalls[0]?.params).toMatchObject({ payload: 'green?', reply_to: 'operator' })
@@ -324,7 +324,7 @@ describe('send --wait', () => {
   })
 
   test.each(['pending', 'acked', 'expired', 'cancelled', 'dead'])(
-    'of one that is %s ends with 1',
+    'send --wait for a signal that is %s exits 1',
     async (status) => {
       const turnbell = asking([status])
       expect(await turnbell.run('send', '--to', 'ada', '--wait', '3s', 'green?', '--json')).toBe(1)
@@ -333,7 +333,7 @@ describe('send --wait', () => {
   )
 })
 
-describe('send --wait that is ended by Ctrl-C', () => {
+describe('send --wait stopped by Ctrl-C', () => {
   const waiting = async (...words: string[]) => {
     const { ending, end } = endable()
     const turnbell = testCli({
@@ -353,20 +353,20 @@ describe('send --wait that is ended by Ctrl-C', () => {
   }
 
   test.each([
-    [['--to', 'ada'], ['The answer will be in `turnbell inbox`.']],
-    [['--to', 'ada', '--from', 'bob'], ['The answer will be in `turnbell inbox`.']],
+    [['--to', 'ada'], ['The answer will be sent to your inbox: `turnbell inbox`.']],
+    [['--to', 'ada', '--from', 'bob'], ['The answer will be sent to your inbox: `turnbell inbox`.']],
     [['--to', 'ada', '--reply-to', 'cleo'], ['The answer will be sent to cleo.']],
     [['--to', 'operator'], []],
-  ])('names the place of the answer: %j', async (words, said) => {
+  ])('send --wait stopped by Ctrl-C prints where the answer will be sent: %j', async (words, said) => {
     expect(await waiting(...words)).toEqual(said)
   })
 })
 
-describe('send, answered', () => {
+describe('the output of send', () => {
   const sending = (options: { input?: string; hub?: FakeHub } = {}) =>
     testCli({ home: temporaryDirectory(), hub: { 'signals.send': () => RECEIPT }, ...options })
 
-  test('says why nobody will be rung', async () => {
+  test('send reports why the recipient cannot be rung', async () => {
     const route = { live: false, reason: 'surface_absent' }
     const turnbell = sending({ hub: { 'signals.send': () => ({ ...RECEIPT, route }) } })
     await turnbell.run('send', '--to', 'ada', 'hello')
@@ -374,9 +374,9 @@ describe('send, answered', () => {
   })
 
   test.each([
-    ['0', 'It rings nobody: it waits until ada drains next.'],
-    ['3', 'ada will be rung at once, or when the turn ends that runs.'],
-  ])('of priority %s says what follows', async (priority, what) => {
+    ['0', 'It rings no doorbell'],
+    ['3', 'ada gets a doorbell'],
+  ])('send with priority %s reports what follows', async (priority, what) => {
     const turnbell = sending({
       hub: { 'signals.send': () => ({ ...RECEIPT, route: { live: true, reason: null } }) },
     })
@@ -387,14 +387,14 @@ describe('send, answered', () => {
   test.each([
     ['usual', []],
     ['quiet', ['--priority', '0']],
-  ])('to the operator, which has no daemon, names the inbox for a %s signal', async (_, more) => {
+  ])('send to the operator names the inbox for a %s signal', async (_, more) => {
     const route = { live: false, reason: 'no_binding' }
     const turnbell = sending({ hub: { 'signals.send': () => ({ ...RECEIPT, route }) } })
     await turnbell.run('send', '--to', 'operator', ...more, 'hello')
-    expect(turnbell.stdout().split('\n')[1]).toBe('It waits in the inbox of the person: `turnbell inbox`.')
+    expect(turnbell.stdout().split('\n')[1]).toContain('`turnbell inbox`')
   })
 
-  test('is refused with exit 2 and the reason', async () => {
+  test('a refused send exits 2 with the reason', async () => {
     const refuse = () => {
       throw new TurnbellError('target_wrapped', { detail: 'ada is wrapped' })
     }
@@ -403,7 +403,7 @@ describe('send, answered', () => {
     expect(turnbell.json<Problem>()).toMatchObject({ code: 'target_wrapped', detail: 'ada is wrapped' })
   })
 
-  test('with a wrong token ends with 77', async () => {
+  test('send with a wrong token exits 77', async () => {
     const refuse = () => {
       throw new TurnbellError('token_invalid', { detail: 'not ours' })
     }
@@ -423,7 +423,7 @@ describe('pending', () => {
   })
   const drained = { signals: [SIGNAL], remaining: 2, drain_id: DRAIN_ID }
 
-  test('drains as the agent and confirms once stdout has it', async () => {
+  test('pending --take drains as the agent and confirms once stdout has accepted the output', async () => {
     const turnbell = testCli({ home: temporaryDirectory(), hub: hub(drained) })
     expect(await turnbell.run('pending', '--persona', 'ada', '--take', '--limit', '5')).toBe(0)
     expect(turnbell.hubCalls.slice(2)).toEqual([
@@ -433,7 +433,7 @@ describe('pending', () => {
     expect(turnbell.stdout()).toMatch(/review from bob[^]*"branch": "main"[^]*2 more signals wait/)
   })
 
-  test('for a persona that nobody knows is refused, and makes none', async () => {
+  test('pending for an unknown persona is refused and adds none', async () => {
     const unknown = () => {
       throw new TurnbellError('target_unknown', { detail: 'There is no persona nobody.' })
     }
@@ -445,7 +445,7 @@ describe('pending', () => {
     expect(turnbell.hubCalls.map(({ what }) => what)).toEqual(['personas.get'])
   })
 
-  test('is a session of its own each time, so that none confirms what another could not show', async () => {
+  test('pending uses a new session each time', async () => {
     const turnbell = testCli({ home: temporaryDirectory(), hub: hub(drained) })
     await turnbell.run('pending', '--persona', 'ada', '--take')
     await turnbell.run('pending', '--persona', 'ada', '--take')
@@ -455,7 +455,7 @@ describe('pending', () => {
     expect(new Set(sessions).size).toBe(2)
   })
 
-  test('gives the signals back when its reader is gone, and confirms nothing', async () => {
+  test('pending --take releases the signals if its reader is gone', async () => {
     const home = temporaryDirectory()
     const gone = new Writable({
       write(_chunk, _encoding, done) {
@@ -477,21 +477,24 @@ describe('pending', () => {
   test.each([
     ['hub_unreachable', 69],
     ['store_unavailable', 1],
-  ] as const)('says on stderr alone that the confirm failed: %s ends with %d', async (code, exit) => {
-    const confirmFails = (params: Record<string, unknown>) => {
-      if ('confirm' in params) throw new TurnbellError(code, { detail: 'gone by now', hint: 'try again' })
-      return drained
-    }
-    const turnbell = testCli({
-      home: temporaryDirectory(),
-      hub: { ...hub(drained), 'signals.pending': confirmFails },
-    })
-    expect(await turnbell.run('pending', '--persona', 'ada', '--take', '--json')).toBe(exit)
-    expect(turnbell.json()).toEqual(drained)
-    expect(turnbell.stderr()).toMatch(/gone by now[^]*try again/)
-  })
+  ] as const)(
+    'pending --take reports a failed confirm with %s on stderr and exits %d',
+    async (code, exit) => {
+      const confirmFails = (params: Record<string, unknown>) => {
+        if ('confirm' in params) throw new TurnbellError(code, { detail: 'gone by now', hint: 'try again' })
+        return drained
+      }
+      const turnbell = testCli({
+        home: temporaryDirectory(),
+        hub: { ...hub(drained), 'signals.pending': confirmFails },
+      })
+      expect(await turnbell.run('pending', '--persona', 'ada', '--take', '--json')).toBe(exit)
+      expect(turnbell.json()).toEqual(drained)
+      expect(turnbell.stderr()).toMatch(/gone by now[^]*try again/)
+    },
+  )
 
-  test.each([[[]], [['--peek']]])('only looks without --take: %j', async (said) => {
+  test.each([[[]], [['--peek']]])('pending without --take does not drain: %j', async (said) => {
     const turnbell = testCli({ home: temporaryDirectory(), hub: hub({ ...drained, drain_id: null }) })
     expect(await turnbell.run('pending', '--persona', 'ada', '--json', ...said)).toBe(0)
     expect(turnbell.hubCalls.map(({ what }) => what)).toEqual([
@@ -503,13 +506,13 @@ describe('pending', () => {
     expect(turnbell.json<{ remaining: number }>().remaining).toBe(2)
   })
 
-  test('neither takes nor looks where it is told both', async () => {
+  test('pending refuses --take with --peek', async () => {
     const turnbell = testCli({ home: temporaryDirectory(), hub: hub(drained) })
     expect(await turnbell.run('pending', '--persona', 'ada', '--take', '--peek')).toBe(64)
     expect(turnbell.hubCalls).toEqual([])
   })
 
-  test('says that it took, and names what expired', async () => {
+  test('pending --take reports the drain and expired signals', async () => {
     const expired = [
       { signal_id: SIGNAL.signal_id, from: 'bob', intent: 'deploy', expired_at: '2026-01-02T00:00:00.000Z' },
     ]
@@ -519,7 +522,7 @@ describe('pending', () => {
     expect(turnbell.stdout()).toContain('deploy from bob expired at 2026-01-02')
   })
 
-  test('says that nothing waits', async () => {
+  test('pending reports an empty queue', async () => {
     const nothing = { signals: [], remaining: 0, drain_id: null }
     const turnbell = testCli({ home: temporaryDirectory(), hub: hub(nothing) })
     await turnbell.run('pending', '--persona', 'ada')
@@ -532,7 +535,7 @@ describe('inbox', () => {
   const inbox = (drained: object, overrides: Partial<Cli> = {}) =>
     testCli({ home: temporaryDirectory(), hub: { 'signals.pending': () => drained }, overrides })
 
-  test('looks as the operator, and takes and confirms only with --take', async () => {
+  test('inbox peeks as the operator and drains only with --take', async () => {
     const turnbell = inbox({ signals: [MAIL], remaining: 0, drain_id: null })
     expect(await turnbell.run('inbox')).toBe(0)
     expect(turnbell.stdout()).toMatch(/review from bob[^]*done/)
@@ -546,7 +549,7 @@ describe('inbox', () => {
     expect(taking.json()).toMatchObject({ signals: [MAIL] })
   })
 
-  /** A signal to the operator, as `signals inbox` returns it. */
+  /** Returns a signal to the operator in the format of `signals inbox`. */
   const view = (seq: number, payload: string) => {
     const { created_at, ...mail } = MAIL
     const none = { pushed_at: null, rung_at: null, seen_at: null, drained_at: null, confirmed_at: null }
@@ -557,7 +560,7 @@ describe('inbox', () => {
     }
   }
 
-  /** A hub with this inbox: a peek returns the first of it, the oldest, and `signals inbox` the newest first. */
+  /** A hub with this inbox: a peek returns its oldest signals first, `signals inbox` its newest first. */
   const hubWith = (waiting: () => ReturnType<typeof view>[], peeked: number): FakeHub => ({
     'signals.pending': () => ({
       signals: waiting()
@@ -574,7 +577,7 @@ describe('inbox', () => {
     },
   })
 
-  /** Runs `inbox -f` over these looks at the inbox, one each; returns the payloads that it printed. */
+  /** Runs `inbox -f` over these states of the inbox, one for each poll; returns the printed payloads. */
   async function followed(looks: ReturnType<typeof view>[][], peeked = 100) {
     const { ending, end } = endable()
     let asked_at = -1
@@ -594,7 +597,7 @@ describe('inbox', () => {
     return { payloads, notes: turnbell.stderr() }
   }
 
-  test('-f prints what arrives while more wait than a peek holds, in the order of its arrival', async () => {
+  test('inbox -f prints new signals in order while more are pending than a peek returns', async () => {
     const old = Array.from({ length: 5 }, (_, at) => view(at + 1, `old ${at + 1}`))
     const arrived = Array.from({ length: 50 }, (_, at) => view(at + 6, `new ${at + 6}`))
     const { payloads, notes } = await followed([old, old, [...old, ...arrived], [...old, ...arrived]], 3)
@@ -602,7 +605,7 @@ describe('inbox', () => {
     expect(notes).toBe('2 more signals wait.\n')
   })
 
-  test('-f prints once what arrives between the two requests of its first look', async () => {
+  test('inbox -f prints a signal once that arrives during its first poll', async () => {
     const { ending, end } = endable()
     const both = [view(1, 'one'), view(2, 'two')]
     let requests = 0
@@ -617,7 +620,7 @@ describe('inbox', () => {
     expect(turnbell.stdout().trim().split('\n')).toHaveLength(2)
   })
 
-  test('prints each once while it follows, over a restart of the hub', async () => {
+  test('inbox -f prints each signal once across a hub restart', async () => {
     const { ending, end } = endable()
     let looks = 0
     const hub = hubWith(() => (looks < 3 ? [view(1, 'done')] : [view(1, 'done'), view(2, 'later')]), 100)
@@ -642,7 +645,7 @@ describe('inbox', () => {
   test.each([
     ['prints a signal that was replayed after it was taken', true, 2],
     ['does not print again what it could not confirm', false, 1],
-  ])('-f --take %s', async (_, confirms, lines) => {
+  ])('inbox -f --take %s', async (_, confirms, lines) => {
     const { ending, end } = endable()
     let drains = 0
     const turnbell = testCli({
@@ -665,7 +668,7 @@ describe('inbox', () => {
 })
 
 describe('cancel and log', () => {
-  test('cancel says who does not get it, and is refused once it was drained', async () => {
+  test('cancel names the recipient and is refused after a drain', async () => {
     const signal_id = SIGNAL.signal_id
     const turnbell = testCli({
       home: temporaryDirectory(),
@@ -683,7 +686,7 @@ describe('cancel and log', () => {
     expect(refused.json<Problem>().code).toBe('signal_taken')
   })
 
-  /** A day for each signal. */
+  /** The signals are one day apart. */
   const timeOf = (seq: number) => new Date(Date.UTC(2026, 0, seq)).toISOString()
   const view = (seq: number, status: string, more: object = {}) => ({
     ...{ signal_id: `01JZ0000000000000000${String(seq).padStart(6, '0')}`, seq, to: 'ada', from: 'bob' },
@@ -695,7 +698,7 @@ describe('cancel and log', () => {
     },
   })
 
-  test('log is the history, oldest first, without what the signals say', async () => {
+  test('log prints the history, oldest first and without payloads', async () => {
     const page = {
       signals: [view(3, 'expired'), view(2, 'pending', { rung_at: '2026-01-02T00:00:05.000Z' })],
       next: null,
@@ -719,7 +722,7 @@ describe('cancel and log', () => {
     expect(await turnbell.run('log', '--since', 'yesterday')).toBe(64)
   })
 
-  /** Runs `log -f` over these histories, one a look, and returns the signals and stages that it printed. */
+  /** Runs `log -f` over these histories, one for each poll; returns the printed signals and stages. */
   async function followed(histories: ReturnType<typeof view>[][], ...words: string[]) {
     const { ending, end } = endable()
     const turnbell = testCli({
@@ -752,7 +755,7 @@ describe('cancel and log', () => {
   const delivered = { pushed_at: timeOf(2), rung_at: timeOf(3), seen_at: timeOf(4), drained_at: timeOf(5) }
   const cameBack = { ...view(1, 'pending', delivered), deliveries: 1 }
 
-  test('log shows a signal that came back as pending, with its deliveries', async () => {
+  test('log prints a released signal as pending with its deliveries', async () => {
     const page = { signals: [cameBack], next: null }
     const turnbell = testCli({ home: temporaryDirectory(), hub: { 'signals.inbox': () => page } })
     expect(await turnbell.run('log', '--json')).toBe(0)
@@ -763,7 +766,7 @@ describe('cancel and log', () => {
     expect(turnbell.stdout()).toContain('  pending, deliveries 1  ')
   })
 
-  test('log -f prints a signal again when it comes back, also where no look saw it drained', async () => {
+  test('log -f prints a released signal again although no poll saw its drain', async () => {
     const drained = { ...view(1, 'acked', delivered), deliveries: 1 }
     const first = view(1, 'pending')
     expect(await followed([[first], [drained], [cameBack], [cameBack]])).toEqual([
@@ -774,7 +777,7 @@ describe('cancel and log', () => {
     ])
   })
 
-  test('log -f prints no older signals at later looks than at the first one', async () => {
+  test('log -f prints no older signals in later polls', async () => {
     const first = views(1, 20)
     const second = [...first.slice(0, 4), view(5, 'cancelled'), ...first.slice(5), ...views(21, 21)]
     expect(await followed([first, second, second], '--limit', '2')).toEqual([
@@ -783,7 +786,7 @@ describe('cancel and log', () => {
     ])
   })
 
-  test('log -f prints none that come into its page again because others were removed', async () => {
+  test('log -f prints no signal that returns to its page after a removal', async () => {
     const page = LIMITS.inbox_limit_max
     const all = views(1, page + 5)
     const without = [...all.slice(0, -5), ...views(page + 6, page + 6)]
@@ -797,7 +800,7 @@ describe('cancel and log', () => {
 describe('call', () => {
   afterEach(() => vi.restoreAllMocks())
 
-  test('passes parameters on and prints the bare result', async () => {
+  test('call passes parameters and prints the result', async () => {
     const turnbell = testCli({
       home: temporaryDirectory(),
       input: '{"to":"ada"}',
@@ -808,7 +811,7 @@ describe('call', () => {
     expect(turnbell.hubCalls).toEqual([expect.not.objectContaining({ scope: expect.anything() as string })])
   })
 
-  test('that does nothing about an id says so, and does not end with 0', async () => {
+  test('call that skips an id reports it and exits 1', async () => {
     const unknown = [SIGNAL.signal_id]
     const turnbell = testCli({
       home: temporaryDirectory(),
@@ -820,7 +823,7 @@ describe('call', () => {
     expect(turnbell.stderr()).toContain(SIGNAL.signal_id)
   })
 
-  test("cannot move the reader's cursor, and still is the JSON that the hub gave", async () => {
+  test('call prints JSON of the hub without control characters', async () => {
     const got = { topic: '\u009b2J\u001b[2J\u007f', text: 'zażółć\n' }
     const turnbell = testCli({ home: temporaryDirectory(), hub: { 'signals.inbox': () => got } })
     expect(await turnbell.run('call', 'signals', 'inbox')).toBe(0)
@@ -828,7 +831,7 @@ describe('call', () => {
     expect(turnbell.json()).toEqual(got)
   })
 
-  test('waits as long as it is told, and no longer than it can', async () => {
+  test('call --wait is limited to its maximum', async () => {
     const turnbell = testCli({ home: temporaryDirectory(), hub: { 'routine.run': () => ({ ok: true }) } })
     const patience = vi.spyOn(AbortSignal, 'timeout')
     expect(await turnbell.run('call', 'routine', 'run', '--wait', '90s')).toBe(0)
@@ -844,7 +847,7 @@ describe('call', () => {
     expect(turnbell.hubCalls).toHaveLength(2)
   })
 
-  test('says what it is about: a directory, seen from here, or a project by its name', async () => {
+  test('call --scope accepts a relative directory or the name of a project', async () => {
     const home = temporaryDirectory()
     const turnbell = testCli({ home, hub: { 'sentinel.list_issues': () => ({}) } })
     const said = ['.', './app/', '../x', '/projects/app', 'shop', 'portfolio', '/projects/größe']
@@ -863,7 +866,7 @@ describe('call', () => {
     ])
   })
 
-  test('of a word that only a directory here has for its name says how to name that', async () => {
+  test('call --scope with the name of a directory suggests ./NAME', async () => {
     const home = temporaryDirectory()
     fs.mkdirSync(path.join(home, 'repo'))
     const refuse = () => {
@@ -879,7 +882,7 @@ describe('call', () => {
     expect(await hint('./repo')).not.toContain('--scope ./')
   })
 
-  test.each([[''], ['a\nb'], ['x'.repeat(1_025)]])('refuses a scope that is none: %j', async (scope) => {
+  test.each([[''], ['a\nb'], ['x'.repeat(1_025)]])('call refuses the invalid scope %j', async (scope) => {
     const turnbell = testCli({ home: temporaryDirectory(), hub: { 'sentinel.list_issues': () => ({}) } })
     expect(await turnbell.run('call', 'sentinel', 'list_issues', '--scope', scope)).toBe(64)
     expect(turnbell.hubCalls).toEqual([])

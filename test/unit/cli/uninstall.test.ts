@@ -4,11 +4,11 @@ import fs from 'node:fs'
 import path from 'node:path'
 import { beforeEach, describe, expect, onTestFinished, test } from 'vitest'
 import type { UninstalledHome } from '../../../src/cli/uninstall/uninstall-home.ts'
-import { joined } from '../../../src/system/joined.ts'
-import { noteProcess } from '../../../src/system/process-note.ts'
-import { processAlive } from '../../../src/system/processes.ts'
+import { attachedUsers } from '../../../src/system/clients/attached-users.ts'
+import { writePidFile } from '../../../src/system/process/pid-file.ts'
+import { processAlive } from '../../../src/system/process/process-info.ts'
 import { temporaryDirectory } from '../../support/temporary-directory.ts'
-import { testCli, type TestCli } from '../../support/test-cli.ts'
+import { testCli, type TestCli } from '../../support/processes/test-cli.ts'
 
 let outer: string
 let home: string
@@ -37,7 +37,7 @@ async function uninstall(...words: string[]) {
   return { exit, ...turnbell.json<UninstalledHome>() }
 }
 
-/** Files, without folders. */
+/** Lists files, without folders. */
 const filesIn = (folder: string) =>
   fs.existsSync(folder)
     ? fs
@@ -46,7 +46,7 @@ const filesIn = (folder: string) =>
     : []
 
 describe('uninstall', () => {
-  test('takes back wiring, services and sockets, leaves the home, and changes nothing the second time', async () => {
+  test('uninstall removes connections, services and sockets, keeps the home, and is idempotent', async () => {
     expect(await uninstall()).toMatchObject({
       ...{ exit: 0, ok: true, purged: false, failed: [] },
       disconnected: [{ client: 'codex', project }],
@@ -61,19 +61,19 @@ describe('uninstall', () => {
     })
   })
 
-  test('with --purge removes the home, and again finds nothing', async () => {
+  test('uninstall --purge deletes the home and is idempotent', async () => {
     expect(await uninstall('--purge', '--yes')).toMatchObject({ exit: 0, ok: true, purged: true, left: [] })
     expect(fs.existsSync(home)).toBe(false)
     expect(await uninstall('--purge', '--yes')).toMatchObject({ exit: 0, ok: true })
   })
 
-  test('with --purge is refused where nobody can be asked', async () => {
+  test('uninstall --purge is refused without a terminal', async () => {
     expect(await turnbell.run('uninstall', '--purge')).toBe(64)
     expect(turnbell.stderr()).toContain('--yes')
     expect(fs.readdirSync(project)).not.toEqual([])
   })
 
-  test('with --purge leaves what is not turnbell\u2019s, and says so', async () => {
+  test('uninstall --purge keeps and reports files that are not turnbell\u2019s', async () => {
     fs.writeFileSync(path.join(home, 'letters.txt'), 'mine')
     expect(await uninstall('--purge', '--yes')).toMatchObject({
       exit: 1,
@@ -83,7 +83,7 @@ describe('uninstall', () => {
     expect(fs.readdirSync(home)).toEqual(['letters.txt'])
   })
 
-  test('goes on where something cannot be taken back, and keeps the home then', async () => {
+  test('uninstall continues after a failure and keeps the home', async () => {
     fs.appendFileSync(path.join(project, '.codex', 'config.toml'), '[broken')
     const { exit, ok, services, failed, purged } = await uninstall('--purge', '--yes')
     expect({ exit, ok, purged }).toEqual({ exit: 1, ok: false, purged: false })
@@ -98,12 +98,12 @@ describe('uninstall while the server of an open window runs', () => {
     onTestFinished(() => void child.kill('SIGKILL'))
     await once(child, 'spawn')
     const run_dir = path.join(home, 'run', 'local', 'ada')
-    noteProcess(path.join(run_dir, 'opencode.pid'), child.pid!)
-    joined(run_dir, 'opencode').join(process.pid)
+    writePidFile(path.join(run_dir, 'opencode.pid'), child.pid!)
+    attachedUsers(run_dir, 'opencode').attach(process.pid)
     return child.pid!
   }
 
-  test('with --purge ends it and names it', async () => {
+  test('uninstall --purge stops the server of an open window and names it', async () => {
     const pid = await server()
     expect(await uninstall('--purge', '--yes')).toMatchObject({
       ...{ exit: 0, ok: true, purged: true },
@@ -112,7 +112,7 @@ describe('uninstall while the server of an open window runs', () => {
     expect(processAlive(pid)).toBe(false)
   })
 
-  test('without --purge names it and leaves it running', async () => {
+  test('uninstall without --purge names the server of an open window and keeps it running', async () => {
     const pid = await server()
     expect(await turnbell.run('uninstall')).toBe(0)
     expect(turnbell.stderr()).toContain(

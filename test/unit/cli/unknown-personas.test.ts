@@ -1,9 +1,9 @@
-/** What commands say of a persona that nobody has made. */
+/** Tests the output of commands for an unknown persona. */
 import fs from 'node:fs'
 import path from 'node:path'
 import { describe, expect, test } from 'vitest'
-import { TurnbellError, type Problem } from '../../../src/contracts/errors.ts'
-import { testCli, type FakeHub } from '../../support/test-cli.ts'
+import { TurnbellError, type Problem } from '../../../src/contracts/errors/errors.ts'
+import { testCli, type FakeHub } from '../../support/processes/test-cli.ts'
 import { temporaryDirectory } from '../../support/temporary-directory.ts'
 
 /** A home that knows ada. */
@@ -13,9 +13,9 @@ function cli(hub?: FakeHub) {
   return testCli({ home, ...(hub === undefined ? {} : { hub }) })
 }
 
-describe('a daemon that does not answer', () => {
+describe('a daemon without an answer', () => {
   test.each(['status', 'shutdown', 'notify', 'resume'])(
-    'is told by %s with the near name, and with no way to start it, where the persona does not exist',
+    '%s suggests a similar name for an unknown persona',
     async (verb) => {
       const turnbell = cli()
       expect(await turnbell.run(verb, '--persona', 'adda', '--json')).toBe(69)
@@ -25,7 +25,7 @@ describe('a daemon that does not answer', () => {
     },
   )
 
-  test('is one to be started where only the hub knows the persona', async () => {
+  test('the daemon of a persona that only the hub knows can be started', async () => {
     const persona = { surface: 'mcp', state: 'active', created_at: '2026-01-01T00:00:00.000Z' }
     const bob = { ...persona, identity: 'bob', updated_at: persona.created_at }
     const turnbell = cli({ 'personas.list': () => ({ personas: [bob] }) })
@@ -43,20 +43,20 @@ describe('log', () => {
     },
   }
 
-  test.each([[[]], [['--follow']]])('of nobody is refused: %j', async (more) => {
+  test.each([[[]], [['--follow']]])('log of an unknown persona is refused: %j', async (more) => {
     const turnbell = cli(hub)
     expect(await turnbell.run('log', '--persona', 'adda', ...more, '--json')).toBe(2)
     expect(turnbell.json<Problem>()).toMatchObject({ code: 'target_unknown', detail: 'did you mean ada?' })
   })
 
-  test.each(['ada', 'operator'])('of %s, who has no signals, is empty', async (who) => {
+  test.each(['ada', 'operator'])('log of %s without signals is empty', async (who) => {
     const turnbell = cli(hub)
     expect(await turnbell.run('log', '--persona', who, '--json')).toBe(0)
     expect(turnbell.json()).toEqual({ signals: [] })
   })
 })
 
-describe('a name that may be on purpose', () => {
+describe('an unknown name that may be intended', () => {
   const token = ['token', 'create', '--kind']
 
   test.each<[string, string[], string]>([
@@ -64,7 +64,7 @@ describe('a name that may be on purpose', () => {
     ['token', [...token, 'daemon', '--persona', 'zoe'], 'no persona zoe yet'],
     ['connect', ['connect', 'codex', '--persona', 'zoe'], 'no persona zoe yet'],
     ['connect --print', ['connect', 'codex', '--print', '--persona', 'zoe'], 'no persona zoe yet'],
-  ])('is noted on stderr by %s, and it goes on', async (_, words, note) => {
+  ])('%s prints a note for an unknown name and continues', async (_, words, note) => {
     const turnbell = cli()
     fs.mkdirSync(path.join(turnbell.cli.cwd, 'project'))
     turnbell.cli.cwd = path.join(turnbell.cli.cwd, 'project')
@@ -76,7 +76,7 @@ describe('a name that may be on purpose', () => {
   test.each([
     [...token, 'agent', '--persona', 'ada'],
     [...token, 'observer', '--persona', 'wall'],
-  ])('is not noted where it is known, or needs not be: %s', async (...words) => {
+  ])('a known or optional name prints no note: %s', async (...words) => {
     const turnbell = cli()
     expect(await turnbell.run(...words)).toBe(0)
     expect(turnbell.stderr()).toBe('')

@@ -2,9 +2,9 @@ import fs from 'node:fs'
 import path from 'node:path'
 import { describe, expect, test } from 'vitest'
 import { DaemonStatus } from '../../../src/contracts/control.ts'
-import { LIMITS } from '../../../src/contracts/limits.ts'
-import { connectLocally } from '../../../src/system/local-socket.ts'
-import { daemonWorld, rawClient, readyDaemon, type DaemonWorld } from '../../support/daemon-world.ts'
+import { LIMITS } from '../../../src/contracts/limits/limits.ts'
+import { connectLocally } from '../../../src/system/ipc/unix-socket.ts'
+import { daemonWorld, rawClient, readyDaemon, type DaemonWorld } from '../../support/worlds/daemon-world.ts'
 import { eventually } from '../../support/eventually.ts'
 
 const question = (id: number, method: string, params?: object) =>
@@ -16,8 +16,8 @@ async function started(): Promise<DaemonWorld> {
   return world
 }
 
-describe('the sockets', () => {
-  test('lie in a directory of mode 0700, are 0600 themselves, and go at a clean stop', async () => {
+describe("the daemon's sockets", () => {
+  test('the sockets are in a directory of mode 0700, have mode 0600, and are removed at a clean stop', async () => {
     const world = await started()
     const { socket_dir, control_socket, surface_socket } = world.paths
     expect([world.mode(socket_dir), world.mode(control_socket), world.mode(surface_socket)]).toEqual([
@@ -27,7 +27,7 @@ describe('the sockets', () => {
     expect([world.exists(control_socket), world.exists(surface_socket)]).toEqual([false, false])
   })
 
-  test('are refused in a directory that others can reach into', async () => {
+  test('the sockets are refused in a directory that other users can access', async () => {
     const world = await daemonWorld()
     fs.mkdirSync(world.paths.socket_dir, { mode: 0o755 })
     fs.chmodSync(world.paths.socket_dir, 0o755)
@@ -35,7 +35,7 @@ describe('the sockets', () => {
     expect(world.status().last_error_class).toBe('ipc_bind_failed')
   })
 
-  test('replace what a killed daemon left behind', async () => {
+  test('the sockets replace those of a killed daemon', async () => {
     const world = await daemonWorld()
     fs.mkdirSync(world.paths.socket_dir, { mode: 0o700 })
     fs.writeFileSync(world.paths.control_socket, '')
@@ -43,7 +43,7 @@ describe('the sockets', () => {
     expect(await world.askStatus()).toMatchObject({ identity: 'ada' })
   })
 
-  test('are not bound under a path that the system would cut', async () => {
+  test('the sockets are refused for a path longer than the system allows', async () => {
     const world = await daemonWorld()
     const socket_dir = path.join(world.paths.socket_dir, 'x'.repeat(120))
     const other = await daemonWorld({
@@ -58,7 +58,7 @@ describe('the sockets', () => {
     await expect(other.daemon.start()).rejects.toMatchObject({ code: 'bind_failed' })
   })
 
-  test('take a bounded number of clients; one more is told so and let go', async () => {
+  test('the sockets accept a limited number of clients; the next one gets an error and is disconnected', async () => {
     const world = await started()
     const { control_socket } = world.paths
     const clients = []
@@ -77,7 +77,7 @@ describe('the sockets', () => {
 })
 
 describe('the control socket', () => {
-  test('answers status with every field of the contract', async () => {
+  test('status returns every field of the contract', async () => {
     const world = await readyDaemon()
     world.hub.push()
     await world.first.rung(1)
@@ -106,7 +106,7 @@ describe('the control socket', () => {
     expect(status.last_heartbeat_age_s).not.toBeNull()
   })
 
-  test('knows exactly four verbs; any other is unknown_verb', async () => {
+  test('the control socket supports exactly four verbs; any other is unknown_verb', async () => {
     const world = await started()
     const client = await rawClient(world.paths.control_socket)
     const others = ['send', 'Status', 'drain', '', 'toString', '__proto__', 'x'.repeat(500)]
@@ -116,7 +116,7 @@ describe('the control socket', () => {
       expect([error?.code, error?.data.code]).toEqual([-32601, 'unknown_verb'])
   })
 
-  test('refuses a request about another persona and counts it as ipc_auth_failed', async () => {
+  test('a request about another persona is refused and counted as ipc_auth_failed', async () => {
     const world = await started()
     for (const verb of ['status', 'notify_surface', 'resume_surface', 'shutdown']) {
       await expect(world.ask(verb, { identity: 'bob' })).rejects.toMatchObject({ code: 'identity_mismatch' })
@@ -129,12 +129,12 @@ describe('the control socket', () => {
     ['another member', { verbose: true }],
     ['an identity that is none', { identity: 7 }],
     ['an identity that is no name', { identity: '../bob' }],
-  ])('refuses params with %s', async (_, params) => {
+  ])('params with %s are refused', async (_, params) => {
     const world = await started()
     await expect(world.ask('status', params)).rejects.toMatchObject({ code: 'params_invalid' })
   })
 
-  test('answers garbage with errors and goes on', async () => {
+  test('the control socket returns errors for invalid lines and continues', async () => {
     const world = await started()
     const client = await rawClient(world.paths.control_socket)
     client.write('nonsense\n')
@@ -157,7 +157,7 @@ describe('the control socket', () => {
     ])
   })
 
-  test('answers a line past the limit with an error and closes, wherever the line was cut', async () => {
+  test('a line over the limit gets an error and closes the connection, wherever it was split', async () => {
     const world = await started()
     for (const chunk of [1_000, 65_536, 70_000]) {
       const client = await rawClient(world.paths.control_socket)
@@ -168,7 +168,7 @@ describe('the control socket', () => {
     expect(await world.askStatus()).toMatchObject({ identity: 'ada' })
   })
 
-  test('takes a line of exactly the limit, in pieces', async () => {
+  test('a line of exactly the limit is accepted in pieces', async () => {
     const world = await started()
     const client = await rawClient(world.paths.control_socket)
     const request = question(1, 'status').trimEnd()
@@ -180,7 +180,7 @@ describe('the control socket', () => {
     expect(client.lines()[0]?.result).toMatchObject({ identity: 'ada' })
   })
 
-  test('answers many requests in one write, in order', async () => {
+  test('many requests in one write are answered in order', async () => {
     const world = await started()
     const client = await rawClient(world.paths.control_socket)
     client.write(Array.from({ length: 50 }, (_, n) => question(n, 'status')).join(''))
@@ -188,7 +188,7 @@ describe('the control socket', () => {
     expect(client.lines().map(({ id }) => id)).toEqual(Array.from({ length: 50 }, (_, n) => n))
   })
 
-  test('answers a notification with nothing', async () => {
+  test('a notification gets no response', async () => {
     const world = await started()
     const client = await rawClient(world.paths.control_socket)
     client.write('{"jsonrpc":"2.0","method":"status"}\n')
@@ -197,7 +197,7 @@ describe('the control socket', () => {
     expect(client.lines()[0]?.id).toBe(1)
   })
 
-  test('cuts off a client that asks and never reads', async () => {
+  test('a client that sends requests but never reads is disconnected', async () => {
     const world = await started()
     const socket = await connectLocally(world.paths.control_socket)
     socket.close()
@@ -213,7 +213,7 @@ describe('the control socket', () => {
     })
   })
 
-  test('rings at once for notify_surface, and says why it does not', async () => {
+  test('notify_surface rings at once, or returns the reason why it does not', async () => {
     const world = await readyDaemon()
     expect(await world.ask('notify_surface')).toEqual({ accepted: false, reason: 'nothing_pending' })
     world.hub.push('ada', 0)
@@ -224,11 +224,11 @@ describe('the control socket', () => {
     expect(await world.ask('notify_surface')).toEqual({ accepted: false, reason: 'already_rung' })
   })
 
-  test('answers shutdown before it stops, then nothing listens any more', async () => {
+  test('shutdown is answered before the daemon stops, and afterwards no socket listens', async () => {
     const world = await readyDaemon()
     expect(await world.ask('shutdown')).toEqual({ stopping: true })
     await eventually('the sockets to go', () => !world.exists(world.paths.control_socket))
-    expect(world.stops).toEqual([{ kind: 'asked' }])
+    expect(world.stops).toEqual([{ kind: 'requested' }])
     await eventually('the shim to be told', () => world.first.closed)
     await eventually('the link to close', () => world.hub.links.length === 0)
     await expect(world.ask('status')).rejects.toMatchObject({ code: 'daemon_unreachable' })

@@ -1,11 +1,11 @@
 import { describe, expect, test } from 'vitest'
-import { LIMITS } from '../../../src/contracts/limits.ts'
+import { LIMITS } from '../../../src/contracts/limits/limits.ts'
 import { createHeartbeat } from '../../../src/daemon/heartbeat.ts'
-import { fakeClock } from '../../support/fake-clock.ts'
+import { fakeClock } from '../../support/fakes/fake-clock.ts'
 
 const INTERVAL_MS = LIMITS.heartbeat_interval_ms
 
-/** A heartbeat on a link that takes everything; a test says when the hub answers. */
+/** A heartbeat on a link that accepts every frame; the test sends the hub's responses. */
 function started() {
   const clock = fakeClock()
   const failures: string[] = []
@@ -20,8 +20,8 @@ function started() {
   return { clock, heartbeat, failures }
 }
 
-describe('a heartbeat', () => {
-  test('that left out of turn just before the next one is due is not late', async () => {
+describe('the heartbeat', () => {
+  test('an extra heartbeat sent just before the next one is due does not count as late', async () => {
     const { clock, heartbeat, failures } = started()
     heartbeat.accepted()
     await clock.advance(INTERVAL_MS - 1)
@@ -30,16 +30,16 @@ describe('a heartbeat', () => {
     expect(failures).toEqual([])
   })
 
-  test('that left out of turn is late where the hub has had the whole interval for it', async () => {
+  test('an extra heartbeat counts as late if the hub had the whole interval to accept it', async () => {
     const { clock, heartbeat, failures } = started()
     heartbeat.accepted()
     await clock.advance(INTERVAL_MS - 1)
     heartbeat.beat('facts')
     await clock.advance(1 + INTERVAL_MS)
-    expect(failures).toEqual(['the hub has not accepted the last heartbeat'])
+    expect(failures).toEqual(['the hub did not accept the last heartbeat'])
   })
 
-  test('is no more late for what was left unanswered on the link before', async () => {
+  test('heartbeats left unanswered on the previous link do not count as late', async () => {
     const { clock, heartbeat, failures } = started()
     heartbeat.stop()
     heartbeat.start(INTERVAL_MS)

@@ -1,13 +1,13 @@
 import { describe, expect, test } from 'vitest'
-import { LIMITS } from '../../../src/contracts/limits.ts'
+import { LIMITS } from '../../../src/contracts/limits/limits.ts'
 import type { DaemonEvent } from '../../../src/daemon/events.ts'
 import { daemonMachine } from '../../../src/daemon/machine.ts'
-import { machineWorld, readyWorld, type MachineWorld } from '../../support/machine-world.ts'
+import { machineWorld, readyWorld, type MachineWorld } from '../../support/worlds/machine-world.ts'
 
 const STATES = ['DISCONNECTED', 'RECONCILING', 'CONNECTED', 'EMITTING'] as const
 type State = (typeof STATES)[number]
 
-/** A world that stands in a state, with the hub's answers held back. */
+/** Returns a world in this state, with the hub's responses delayed. */
 function worldIn(state: State): MachineWorld {
   const world = machineWorld()
   if (state === 'DISCONNECTED') {
@@ -48,17 +48,17 @@ const NEWS: Record<DaemonEvent['type'], News> = {
   TIME_PASSED: { type: 'TIME_PASSED', random: 0 },
 }
 
-/** Where each event leads; what is not named here stays where it is. */
+/** Next state for each event; events not listed do not change the state. */
 const MOVES: Record<State, Partial<Record<DaemonEvent['type'], State>>> = {
   DISCONNECTED: { LINK_UP: 'RECONCILING' },
   RECONCILING: { LINK_LOST: 'DISCONNECTED' },
-  // A push, or a release, to an idle surface begins a bell.
+  // A push or a release at an idle surface starts a doorbell.
   CONNECTED: { LINK_LOST: 'DISCONNECTED', SIGNAL_PUSHED: 'EMITTING', SIGNALS_RELEASED: 'EMITTING' },
   EMITTING: { LINK_LOST: 'DISCONNECTED' },
 }
 
-describe('news that the hub is back', () => {
-  test('ends the backoff: the next attempt is due within hub_back_spread_ms', () => {
+describe('the event HUB_BACK', () => {
+  test('HUB_BACK ends the backoff: the next attempt is due within reconnect_spread_ms', () => {
     const world = machineWorld()
     for (let failure = 0; failure < 8; failure += 1) {
       world.pass(LIMITS.reconnect_max_ms)
@@ -66,13 +66,13 @@ describe('news that the hub is back', () => {
     }
     expect(world.deadline! - world.now).toBeGreaterThan(2_000)
     world.tell({ type: 'HUB_BACK', random: 0.5 })
-    expect(world.deadline! - world.now).toBe(LIMITS.hub_back_spread_ms / 2)
-    world.pass(LIMITS.hub_back_spread_ms)
+    expect(world.deadline! - world.now).toBe(LIMITS.reconnect_spread_ms / 2)
+    world.pass(LIMITS.reconnect_spread_ms)
     world.tell({ type: 'LINK_LOST', error_class: 'ws_connect_failed', detail: '', random: 0.99 })
     expect(world.deadline! - world.now).toBeLessThan(1_000)
   })
 
-  test('leaves an attempt alone that runs', () => {
+  test('HUB_BACK does not cancel a running attempt', () => {
     const world = machineWorld()
     world.pass(0)
     world.tell({ type: 'HUB_BACK', random: 0 })
@@ -81,7 +81,7 @@ describe('news that the hub is back', () => {
 })
 
 describe('the machine', () => {
-  test('has exactly the four states', () => {
+  test('the machine has exactly the four states', () => {
     expect(Object.keys(daemonMachine.states)).toEqual(STATES)
   })
 
@@ -97,7 +97,7 @@ describe('the machine', () => {
     }
   }
 
-  test('has no edge from DISCONNECTED to CONNECTED or EMITTING', () => {
+  test('the machine has no edge from DISCONNECTED to CONNECTED or EMITTING', () => {
     const targets = new Set<string>()
     const { DISCONNECTED } = daemonMachine.states
     for (const transitions of DISCONNECTED?.transitions.values() ?? []) {
@@ -109,7 +109,7 @@ describe('the machine', () => {
 })
 
 describe('connecting', () => {
-  test('is tried at once at the start, then with full jitter between half a second and thirty', () => {
+  test('the first attempt is immediate, later ones have full jitter between half a second and thirty', () => {
     const world = machineWorld()
     expect(world.deadline).toBe(0)
     expect(world.tell({ type: 'TIME_PASSED', random: 0 })).toEqual([{ type: 'connect', params: undefined }])
@@ -125,7 +125,7 @@ describe('connecting', () => {
     expect(Math.max(...longest)).toBe(30_000)
   })
 
-  test('starts over with short delays only once the queue was reconciled', () => {
+  test('the delays start over only after the queue was reconciled', () => {
     const world = machineWorld()
     world.hubAnswers = false
     for (let n = 0; n < 4; n += 1) {
@@ -138,7 +138,7 @@ describe('connecting', () => {
     expect(world.context.link.failures).toBe(0)
   })
 
-  test('that fails is counted each time, and publishes at once only when a working link is lost', () => {
+  test('every failed attempt is counted, but metrics are published at once only when a working link is lost', () => {
     const world = readyWorld()
     const publishes = () => world.effects.filter(({ type }) => type === 'publishMetrics').length
     world.linkLost()
@@ -151,7 +151,7 @@ describe('connecting', () => {
 })
 
 describe('reconciling', () => {
-  test('asks for as many as the index holds, before anything can ring', () => {
+  test('reconciling requests as many signals as the index holds, before anything can ring', () => {
     const world = machineWorld()
     world.hubAnswers = false
     world.reports()
@@ -167,7 +167,7 @@ describe('reconciling', () => {
     expect(world.bells).toEqual([])
   })
 
-  test('that takes too long, or is refused, is pending_reconcile_failed and starts over', () => {
+  test('a list that is late or refused is pending_reconcile_failed and restarts the connection', () => {
     const slow = worldIn('RECONCILING')
     slow.pass(LIMITS.reconcile_timeout_ms)
     const refused = worldIn('RECONCILING')
@@ -180,7 +180,7 @@ describe('reconciling', () => {
     }
   })
 
-  test('takes no answer to an earlier question for the list', () => {
+  test('the response to an earlier peek is not taken for the list', () => {
     const world = worldIn('RECONCILING')
     world.linkLost()
     world.connects()
@@ -188,14 +188,14 @@ describe('reconciling', () => {
     expect(world.state).toBe('RECONCILING')
   })
 
-  test('lets the list answer for what is not newer than it', () => {
+  test('the list overrides pushes that are not newer than it', () => {
     const world = worldIn('RECONCILING')
     world.tell({ type: 'SIGNAL_PUSHED', entry: { ...entry, seq: 7 }, total: 1 })
     world.tell({ type: 'PENDING_LISTED', peek_id: 'reconcile-1', ...list, as_of_seq: 7 })
     expect(world.context.history.pending).toMatchObject({ entries: [], total: 0 })
   })
 
-  test('keeps pushes that are newer than the list, without what was drained meanwhile', () => {
+  test('pushes newer than the list are kept, except those drained in the meantime', () => {
     const world = worldIn('RECONCILING')
     const [one, two] = [
       { ...entry, signal_id: 'one', seq: 8 },
@@ -211,7 +211,7 @@ describe('reconciling', () => {
     expect(total).toBe(1)
   })
 
-  test('keeps what was drained and taken back while the list was on its way', () => {
+  test('a signal that was drained and released while the list was requested is kept', () => {
     const world = worldIn('RECONCILING')
     world.tell({ type: 'SIGNALS_DRAINED', signal_ids: ['listed'], session_id: 's', total: 0 })
     world.tell({ type: 'SIGNALS_RELEASED', signal_ids: ['listed'], total: 1 })
@@ -220,7 +220,7 @@ describe('reconciling', () => {
     expect(world.context.history.pending.total).toBe(1)
   })
 
-  test('counts a drain of which only the list tells as one of now', () => {
+  test('a drain that only the list reveals is recorded with the current time', () => {
     const world = readyWorld()
     world.pushes()
     expect(world.bells).toHaveLength(1)
@@ -236,7 +236,7 @@ describe('reconciling', () => {
 })
 
 describe('emitting', () => {
-  test('asks the hub once more, and one bell leaves, then CONNECTED again', () => {
+  test('the hub is queried once more, one doorbell is sent, and the machine is CONNECTED again', () => {
     const world = worldIn('EMITTING')
     expect(world.effects.at(-1)).toEqual({ type: 'peek', params: { peek_id: 'check-2', limit: 1 } })
     world.hubAnswersNow()
@@ -244,7 +244,7 @@ describe('emitting', () => {
     expect(world.state).toBe('CONNECTED')
   })
 
-  test('rings nothing when a turn began while it asked', () => {
+  test('no doorbell is sent if a turn started during the check', () => {
     const world = worldIn('EMITTING')
     world.turnBegins()
     world.hubAnswersNow()
@@ -252,7 +252,7 @@ describe('emitting', () => {
     expect(world.state).toBe('CONNECTED')
   })
 
-  test('without an answer in emit_check_ms gives the link up as stalled', () => {
+  test('a check without a response in emit_check_ms closes the link as stalled', () => {
     const world = worldIn('EMITTING')
     world.pass(LIMITS.emit_check_ms)
     expect(world.state).toBe('DISCONNECTED')
@@ -260,7 +260,7 @@ describe('emitting', () => {
     expect(world.effects).toContainEqual({ type: 'closeLink', params: undefined })
   })
 
-  test('asks for the whole list when ids came back without their metadata', () => {
+  test('the whole list is requested after ids were released without their metadata', () => {
     const world = readyWorld()
     world.turnBegins()
     world.pushes(5)
@@ -272,8 +272,8 @@ describe('emitting', () => {
   })
 })
 
-describe('signals that expire, or that the operator finishes', () => {
-  test('are rung for no more, and wait no longer', () => {
+describe('signals that expire or that the operator completes', () => {
+  test('expired signals no longer ring and are no longer pending', () => {
     const world = readyWorld()
     world.turnBegins()
     world.pushes()
@@ -284,7 +284,7 @@ describe('signals that expire, or that the operator finishes', () => {
     expect(world.context.last_drain_at).toBeNull()
   })
 
-  test('answer no bell: what comes next waits for the turn of the one that is out', () => {
+  test('expired signals answer no doorbell: the next signal waits for its turn', () => {
     const world = readyWorld()
     world.pushes()
     expect(world.bells).toHaveLength(1)
@@ -296,7 +296,7 @@ describe('signals that expire, or that the operator finishes', () => {
     expect(world.bells).toHaveLength(2)
   })
 
-  test('while the list is on its way are not on it', () => {
+  test('signals that expire while the list is requested are not on it', () => {
     const world = readyWorld()
     const [kept, expired] = [world.accepts(), world.accepts()]
     world.linkLost()
@@ -309,7 +309,7 @@ describe('signals that expire, or that the operator finishes', () => {
 })
 
 describe('the pending index', () => {
-  test('holds at most a thousand and counts the rest', () => {
+  test('the index holds at most a thousand signals and counts the rest', () => {
     const world = readyWorld()
     world.turnBegins()
     for (let n = 0; n < 1_200; n += 1) world.pushes()
@@ -320,7 +320,7 @@ describe('the pending index', () => {
     expect(world.bells.map(({ doorbell }) => doorbell.pending_count)).toEqual([100])
   })
 
-  test('keeps ids and metadata only', () => {
+  test('the index contains only ids and metadata', () => {
     const world = readyWorld()
     world.pushes()
     expect(Object.keys(world.context.history.pending.entries[0] ?? {}).sort()).toEqual([
@@ -332,7 +332,7 @@ describe('the pending index', () => {
     ])
   })
 
-  test('may be lost: a fresh daemon behaves as one that knew', () => {
+  test('a fresh daemon without an index behaves like one that had it', () => {
     const world = readyWorld()
     world.turnBegins()
     world.pushes()
@@ -346,7 +346,7 @@ describe('the pending index', () => {
     }
   })
 
-  test('of a thousand quiet signals beyond which more wait does not look for ever', () => {
+  test('a thousand quiet signals with more beyond the index do not cause endless checks', () => {
     const world = machineWorld()
     for (let n = 0; n < 1_500; n += 1) world.accepts(0)
     world.connects()
@@ -356,8 +356,8 @@ describe('the pending index', () => {
   })
 })
 
-describe('facts', () => {
-  test('are published when turn, session or attachment change, and not otherwise', () => {
+describe('surface facts', () => {
+  test('facts are published only when turn, session or attachment change', () => {
     const world = readyWorld()
     const publishes = () => world.effects.filter(({ type }) => type === 'publishFacts').length
     const before = publishes()
@@ -372,7 +372,7 @@ describe('facts', () => {
 })
 
 describe('resume_surface', () => {
-  test('drops the attachment without counting an error, and a new report binds again', () => {
+  test('resume_surface drops the attachment without counting an error, and a new report binds again', () => {
     const world = readyWorld()
     const effects = world.tell({ type: 'RESUME_REQUESTED' })
     expect(effects.map(({ type }) => type)).toEqual(['resumeSurface', 'publishFacts'])

@@ -1,11 +1,11 @@
 import { expect, test } from 'vitest'
-import { LIMITS } from '../../../src/contracts/limits.ts'
+import { LIMITS } from '../../../src/contracts/limits/limits.ts'
 import { createMailbox } from '../../../src/daemon/mailbox.ts'
 import { silentLog } from '../../../src/ports/log.ts'
-import { fakeClock, seededRandom } from '../../support/fake-clock.ts'
-import { countedId, RULES } from '../../support/machine-world.ts'
+import { fakeClock, seededRandom } from '../../support/fakes/fake-clock.ts'
+import { countedId, RULES } from '../../support/worlds/machine-world.ts'
 
-test('a deadline that is further off than a timer reaches is waited for in pieces', async () => {
+test('a deadline beyond the longest timer is waited for in several timers', async () => {
   const clock = fakeClock()
   const patience_ms = 2 * LIMITS.timer_max_ms
   const rung: number[] = []
@@ -18,8 +18,10 @@ test('a deadline that is further off than a timer reaches is waited for in piece
     clock,
     random: seededRandom(),
     log: silentLog,
-    perform: (effect) => void (effect.type === 'ring' && rung.push(clock.monotonic())),
     onBug: (error) => expect.unreachable(String(error)),
+  })
+  mailbox.attach({
+    perform: (effect) => void (effect.type === 'ring' && rung.push(clock.monotonic())),
   })
   const report = { surface: 'mcp', session_id: 's', delivery: 'push', turn: 'idle', turn_seq: 0 } as const
   mailbox.post({ type: 'LINK_UP' })

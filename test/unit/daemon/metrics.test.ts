@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest'
 import { DAEMON_METRICS, DaemonErrorClass, MetricsSet } from '../../../src/contracts/metrics.ts'
 import { createMetrics } from '../../../src/daemon/metrics.ts'
-import { fakeClock } from '../../support/fake-clock.ts'
+import { fakeClock } from '../../support/fakes/fake-clock.ts'
 
 const NOTHING = { last_heartbeat_at: null, last_drain_at: null, pending_count: 0 }
 
@@ -9,7 +9,7 @@ function metricsOf(identity = 'ada', clock = fakeClock()) {
   return createMetrics({ tenant_id: 'local', identity, clock })
 }
 
-/** `name{labels} value`, without comments. */
+/** Returns samples as `name{labels} value`, without comments. */
 function samples(text: string): { name: string; labels: Record<string, string>; value: number }[] {
   return text
     .split('\n')
@@ -22,8 +22,8 @@ function samples(text: string): { name: string; labels: Record<string, string>; 
     })
 }
 
-describe('the metric set', () => {
-  test('has exactly six names, exactly their labels, and every error class from the start', async () => {
+describe("the daemon's metrics", () => {
+  test('the metric set has exactly six names, their exact labels, and every error class from the start', async () => {
     const found = samples(await metricsOf().text(NOTHING))
     expect([...new Set(found.map(({ name }) => name))].sort()).toEqual(Object.keys(DAEMON_METRICS).sort())
     for (const { name, labels } of found) {
@@ -38,7 +38,7 @@ describe('the metric set', () => {
     expect(classes('daemon_last_error_timestamp_seconds')).toEqual(zeros)
   })
 
-  test('of fifty personas is 1,200 series, whatever went wrong', async () => {
+  test('fifty personas produce 1,200 series, whichever errors occurred', async () => {
     let series = 0
     for (let n = 0; n < 50; n += 1) {
       const metrics = metricsOf(`persona-${n}`)
@@ -48,7 +48,7 @@ describe('the metric set', () => {
     expect(series).toBe(1_200)
   })
 
-  test('counts what it does not know as unclassified', async () => {
+  test('an unknown error class is counted as unclassified', async () => {
     const clock = fakeClock()
     const metrics = metricsOf('ada', clock)
     metrics.countError('disk on fire {"}')
@@ -59,7 +59,7 @@ describe('the metric set', () => {
     expect(found.map(({ value }) => value).sort()).toEqual([1, clock.now() / 1000].sort())
   })
 
-  test('shows ages that grow with time, and apart from each other', async () => {
+  test('the two ages grow with time, independently of each other', async () => {
     const clock = fakeClock()
     const metrics = metricsOf('ada', clock)
     await clock.advance(60_000)
@@ -73,7 +73,7 @@ describe('the metric set', () => {
     expect(metrics.set(reading)).toMatchObject({ heartbeat_age_seconds: 15, drain_age_seconds: 50 })
   })
 
-  test('counts the age from the start of the daemon before there was anything', async () => {
+  test('the ages count from the start of the daemon before the first heartbeat or drain', async () => {
     const clock = fakeClock()
     const metrics = metricsOf('ada', clock)
     await clock.advance(3_000)
@@ -82,7 +82,7 @@ describe('the metric set', () => {
     expect(MetricsSet.parse(set)).toEqual(set)
   })
 
-  test('says up 0 in what a stopping daemon leaves behind', async () => {
+  test('a stopping daemon reports up 0', async () => {
     const metrics = metricsOf()
     const up = (text: string) => samples(text).find(({ name }) => name === 'daemon_up')?.value
     expect(up(await metrics.text(NOTHING))).toBe(1)

@@ -1,17 +1,17 @@
 import { describe, expect, test } from 'vitest'
-import { LIMITS } from '../../../src/contracts/limits.ts'
+import { LIMITS } from '../../../src/contracts/limits/limits.ts'
 import { factsOf } from '../../../src/daemon/history.ts'
-import { machineWorld, readyWorld, RULES, type MachineWorld } from '../../support/machine-world.ts'
+import { machineWorld, readyWorld, RULES, type MachineWorld } from '../../support/worlds/machine-world.ts'
 
 const LONGEST_REMINDER_MS = Math.max(...LIMITS.reminders_ms)
-/** Until the first reminder. */
+/** Time until the first reminder. */
 const REMINDER_MS = LIMITS.reminders_ms[0]
 
 const reasons = (world: { bells: { doorbell: { reason: string } }[] }) =>
   world.bells.map(({ doorbell }) => doorbell.reason)
 
 describe('a healthy, idle surface', () => {
-  test('is rung at once for a push', () => {
+  test('an idle surface is rung at once for a push', () => {
     const world = readyWorld()
     const entry = world.pushes()
     expect(world.bells).toHaveLength(1)
@@ -24,7 +24,7 @@ describe('a healthy, idle surface', () => {
     expect(world.state).toBe('CONNECTED')
   })
 
-  test('is rung once for a push that is repeated', () => {
+  test('an idle surface is rung once for a repeated push', () => {
     const world = readyWorld()
     const entry = world.pushes()
     world.turnBegins(true)
@@ -33,7 +33,7 @@ describe('a healthy, idle surface', () => {
     expect(world.bells).toHaveLength(1)
   })
 
-  test('is not rung for a quiet push, and is told of it with the next loud one', () => {
+  test('an idle surface is not rung for a quiet push, and the next doorbell counts it', () => {
     const world = readyWorld()
     world.pushes(0)
     expect(world.bells).toHaveLength(0)
@@ -43,7 +43,7 @@ describe('a healthy, idle surface', () => {
     ])
   })
 
-  test('is rung for the highest priority first, then the oldest', () => {
+  test('a doorbell names the highest priority first, then the oldest signal', () => {
     const world = readyWorld()
     world.turnBegins()
     world.pushes(3)
@@ -55,7 +55,7 @@ describe('a healthy, idle surface', () => {
 })
 
 describe('a turn', () => {
-  test('is never rung into: pushes during it make one bell after it', () => {
+  test('a running turn is never interrupted: pushes during it cause one doorbell after it', () => {
     const world = readyWorld()
     world.turnBegins()
     world.pushes()
@@ -66,7 +66,7 @@ describe('a turn', () => {
     expect(world.bells.map(({ doorbell }) => doorbell.pending_count)).toEqual([3])
   })
 
-  test('that stays unknown counts as running, and after a while as one that is never rung', () => {
+  test('a turn that stays unknown counts as running, and later as one that cannot be rung', () => {
     const world = readyWorld()
     world.reports({ turn: 'unknown' })
     expect(world.delivery).toBe('ok')
@@ -79,7 +79,7 @@ describe('a turn', () => {
     expect(world.delivery).toBe('ok')
   })
 
-  test('that is unknown counts as running', () => {
+  test('an unknown turn counts as running', () => {
     const world = machineWorld()
     world.connects()
     world.reports({ turn: 'unknown' })
@@ -89,7 +89,7 @@ describe('a turn', () => {
     expect(world.bells).toHaveLength(1)
   })
 
-  test('of twelve signals gathered while away begins with one bell, and the drain returns all twelve', () => {
+  test('a backlog of twelve signals causes one doorbell, and the drain returns all twelve', () => {
     const world = readyWorld()
     world.linkLost()
     for (let n = 0; n < 12; n += 1) world.accepts()
@@ -107,7 +107,7 @@ describe('a turn', () => {
     expect(world.bells).toHaveLength(1)
   })
 
-  test('five signals and five turns without a drain make five bells, each naming another signal', () => {
+  test('five signals and five turns without a drain cause five doorbells, each naming another signal', () => {
     const world = readyWorld()
     const entries = [1, 2, 3, 4, 5].map(() => world.pushes())
     for (let turn = 1; turn <= 4; turn += 1) {
@@ -118,7 +118,7 @@ describe('a turn', () => {
     expect(named).toEqual(entries.map(({ signal_id }) => signal_id))
   })
 
-  test('that a bell began hears no other until it has ended', () => {
+  test('a turn started by a doorbell gets no other doorbell until it ends', () => {
     const world = readyWorld()
     world.pushes()
     world.pushes()
@@ -133,7 +133,7 @@ describe('a turn', () => {
 })
 
 describe('a drain', () => {
-  test('that leaves something, with the agent idle, is followed by a bell for the rest', () => {
+  test('a partial drain with the agent idle is followed by a doorbell for the rest', () => {
     const world = readyWorld()
     world.pushes()
     world.pushes()
@@ -141,7 +141,7 @@ describe('a drain', () => {
     expect(world.bells.map(({ doorbell }) => doorbell.pending_count)).toEqual([1, 1])
   })
 
-  test('of one by somebody else does not answer the bell: none follows before its turn has ended', () => {
+  test('a partial drain by another session does not answer the doorbell: none follows before its turn ends', () => {
     const world = readyWorld()
     world.pushes()
     world.pushes()
@@ -154,7 +154,7 @@ describe('a drain', () => {
     expect(world.bells.map(({ doorbell }) => doorbell.pending_count)).toEqual([1, 1])
   })
 
-  test('of everything by somebody else leaves nothing to ring for, and the next push rings', () => {
+  test('a complete drain by another session leaves nothing to ring for, and the next push rings', () => {
     const world = readyWorld()
     world.pushes()
     world.drains(1, 'cli:by-hand')
@@ -166,10 +166,10 @@ describe('a drain', () => {
     expect(world.bells).toHaveLength(2)
   })
 
-  test('by somebody else still shows that the bells are answered, though not by whom they were for', () => {
+  test('a drain by another session still shows that doorbells are answered', () => {
     const world = readyWorld()
     for (let n = 0; n < 12; n += 1) world.pushes()
-    // An agent may drain under a name that its surface does not know, one signal in each turn.
+    // An agent may drain with a session that its surface does not know, one signal in each turn.
     for (let turn = 0; turn < 10; turn += 1) {
       const before = world.bells.length
       world.turnBegins(true)
@@ -181,7 +181,7 @@ describe('a drain', () => {
     expect(world.delivery).toBe('ok')
   })
 
-  test('by somebody else ends no hold', () => {
+  test('a drain by another session does not end a hold', () => {
     const world = readyWorld()
     world.linkLost()
     world.accepts()
@@ -194,7 +194,7 @@ describe('a drain', () => {
     expect(reasons(world)).toEqual(['backlog'])
   })
 
-  test.each(['session-1', 'anonymous:ada'])('by %s is the agent’s own', (session_id) => {
+  test.each(['session-1', 'anonymous:ada'])('a drain by %s counts as the agent’s own', (session_id) => {
     const world = readyWorld()
     world.pushes()
     world.pushes()
@@ -202,7 +202,7 @@ describe('a drain', () => {
     expect(world.bells).toHaveLength(2)
   })
 
-  test('is the agent’s own where the surface cannot name its session', () => {
+  test('a drain counts as the agent’s own if the surface cannot name its session', () => {
     const world = machineWorld()
     world.connects()
     world.reports({ session_id: null })
@@ -212,7 +212,7 @@ describe('a drain', () => {
     expect(world.bells).toHaveLength(2)
   })
 
-  test('by somebody else while the list is on its way leaves the bell out', () => {
+  test('a drain by another session while the list is requested does not answer the doorbell', () => {
     const world = readyWorld()
     world.pushes()
     world.pushes()
@@ -232,7 +232,7 @@ describe('a drain', () => {
     ['expired', 'made before', (world: MachineWorld) => world.expires(1)],
     ['expired', 'made after', (world: MachineWorld) => world.expires(1)],
   ] as const)(
-    'a bell whose signal is %s while a list is on its way that was %s stays the agent’s',
+    'a doorbell whose signal is %s while a list is requested that was %s still counts for the agent',
     (_, made, leaves) => {
       const world = readyWorld()
       world.pushes()
@@ -244,7 +244,7 @@ describe('a drain', () => {
       leaves(world)
       world.hubAnswers = true
       if (made === 'made before') world.tell({ type: 'PENDING_LISTED', ...list })
-      // Where there was one before, nobody waits for this any more.
+      // This is no longer awaited if an earlier one was.
       world.hubAnswersNow()
       expect(world.state).toBe('CONNECTED')
       world.pushes()
@@ -255,7 +255,7 @@ describe('a drain', () => {
     },
   )
 
-  test('that a list tells of, which nobody came to say, answers the bell', () => {
+  test('a drain that only the list reveals answers the doorbell', () => {
     const world = readyWorld()
     world.pushes()
     world.linkLost()
@@ -265,7 +265,7 @@ describe('a drain', () => {
     expect(world.bells).toHaveLength(2)
   })
 
-  test('of everything by another session leaves the agent its bell: what comes then is no second one in its turn', () => {
+  test("a complete drain by another session keeps the agent's doorbell: no second one follows in its turn", () => {
     const world = readyWorld()
     world.pushes()
     world.drains(Infinity, 'cli:by-hand')
@@ -277,7 +277,7 @@ describe('a drain', () => {
     expect(world.bells).toHaveLength(2)
   })
 
-  test('of everything clears the bell: the next push rings at once', () => {
+  test('a complete drain clears the doorbell: the next push rings at once', () => {
     const world = readyWorld()
     world.pushes()
     world.turnBegins(true)
@@ -288,7 +288,7 @@ describe('a drain', () => {
     expect(world.bells).toHaveLength(2)
   })
 
-  test('that nobody told this daemon of is found out before the bell leaves', () => {
+  test('a drain that was not reported is found before a doorbell is sent', () => {
     const world = readyWorld()
     world.turnBegins()
     world.pushes()
@@ -299,7 +299,7 @@ describe('a drain', () => {
     expect(world.state).toBe('CONNECTED')
   })
 
-  test('that nobody told of and that left something leads to a bell for what is left', () => {
+  test('a partial drain that was not reported leads to a doorbell for the rest', () => {
     const world = readyWorld()
     world.turnBegins()
     world.pushes()
@@ -312,7 +312,7 @@ describe('a drain', () => {
     ])
   })
 
-  test('that a list knew of before it was told leaves the agent the bell for what came after', () => {
+  test('a drain that a list showed before it was reported keeps the doorbell for later signals', () => {
     const world = readyWorld()
     world.pushes(0)
     const gone = world.queue.map(({ signal_id }) => signal_id)
@@ -327,7 +327,7 @@ describe('a drain', () => {
     expect(world.bells).toHaveLength(2)
   })
 
-  test('that is told late leaves the bell also where several are left, and a look found less than was known', () => {
+  test('a late report of a partial drain keeps the doorbell if the check found fewer signals than known', () => {
     const world = readyWorld()
     world.turnBegins()
     const gone = world.pushes(9)
@@ -341,7 +341,7 @@ describe('a drain', () => {
     expect(world.bells).toHaveLength(1)
   })
 
-  test('while the list is on its way shows that the agent is awake: it is rung for the rest, as for something new', () => {
+  test('a drain while the list is requested shows that the agent is awake: the rest rings like a new signal', () => {
     const world = readyWorld()
     world.pushes()
     for (let death = 0; death < 3; death += 1) world.releases(world.drains())
@@ -359,7 +359,7 @@ describe('a drain', () => {
     expect(world.context.history.setbacks.count).toBe(0)
   })
 
-  test('that is taken back rings again, also for signals named before', () => {
+  test('a released drain rings again, also for signals named before', () => {
     const world = readyWorld()
     world.pushes()
     world.turnBegins(true)
@@ -370,7 +370,7 @@ describe('a drain', () => {
     expect(world.bells[1]?.doorbell.signal_id).toBe(taken[0]?.signal_id)
   })
 
-  test('that is taken back again and again rings at once only the first time, then ever later', () => {
+  test('repeated releases ring at once only the first time, then with growing delays', () => {
     const world = readyWorld()
     world.pushes()
     const gaps = []
@@ -386,7 +386,7 @@ describe('a drain', () => {
     expect(gaps).toEqual([0, 10_000, 20_000, 40_000, 80_000])
   })
 
-  test('that is kept after some that were taken back ends the rest, and so does a push', () => {
+  test('a kept drain after releases ends the delay, and so does a push', () => {
     const world = readyWorld()
     const dies = () => {
       world.turnBegins(true)
@@ -409,7 +409,7 @@ describe('a drain', () => {
     expect(world.bells).toHaveLength(5)
   })
 
-  test('of quiet signals that is taken back stays quiet', () => {
+  test('a released drain of quiet signals stays quiet', () => {
     const world = readyWorld()
     world.pushes(0)
     world.turnBegins()
@@ -421,8 +421,8 @@ describe('a drain', () => {
   })
 })
 
-describe('a lost bell', () => {
-  test('is armed again after bell_receipt_ms of idleness, each one later than the one before', () => {
+describe('a lost doorbell', () => {
+  test('a lost doorbell is sent again after bell_receipt_ms of idleness, with growing delays', () => {
     const world = readyWorld()
     world.pushes()
     world.pass(9_999)
@@ -432,7 +432,7 @@ describe('a lost bell', () => {
     expect(times).toEqual([0, 10_000, 30_000, 70_000, 150_000])
   })
 
-  test('lost three times in a row makes delivery degraded until one is seen', () => {
+  test('three lost doorbells in a row make delivery degraded until one is seen', () => {
     const world = readyWorld()
     world.pushes()
     world.pass(69_999)
@@ -443,7 +443,7 @@ describe('a lost bell', () => {
     expect(world.delivery).toBe('ok')
   })
 
-  test('is not lost while the agent works, nor once it was seen', () => {
+  test('a doorbell is not lost while the agent works, nor once it was seen', () => {
     const world = readyWorld()
     world.pushes()
     world.pass(5_000)
@@ -452,7 +452,7 @@ describe('a lost bell', () => {
     expect(world.bells).toHaveLength(1)
   })
 
-  test('on a surface that gives no receipts waits for the next boundary', () => {
+  test('a doorbell on a surface without receipts waits for the next boundary', () => {
     const world = readyWorld({ receipts: false })
     world.pushes()
     world.pass(60_000)
@@ -462,7 +462,7 @@ describe('a lost bell', () => {
     expect(world.bells).toHaveLength(2)
   })
 
-  test('on a surface that gives no receipts is not lost for ever: patience rings it', () => {
+  test('a doorbell on a surface without receipts is sent again after reconnect_patience_ms', () => {
     const world = readyWorld({ receipts: false })
     world.pushes()
     world.pass(299_999)
@@ -471,7 +471,7 @@ describe('a lost bell', () => {
     expect(world.bells).toHaveLength(2)
   })
 
-  test('given in the answer to a report is found lost when the surface stays idle', () => {
+  test('a doorbell in the response to a report counts as lost when the surface stays idle', () => {
     const world = readyWorld()
     world.turnBegins()
     world.pushes()
@@ -484,7 +484,7 @@ describe('a lost bell', () => {
   })
 })
 
-describe('a bell that the surface still holds', () => {
+describe('a doorbell that the surface still holds', () => {
   const holding = (rules = {}) => {
     const world = readyWorld(rules)
     world.surfaceHolds = true
@@ -492,7 +492,7 @@ describe('a bell that the surface still holds', () => {
     return world
   }
 
-  test('is not lost, however long the surface stands idle, and is asked about again', () => {
+  test('a held doorbell is not lost however long the surface is idle, and is probed again', () => {
     const world = holding()
     world.pass(3_600_000)
     expect(world.bells).toHaveLength(1)
@@ -501,20 +501,23 @@ describe('a bell that the surface still holds', () => {
     expect(world.bells).toHaveLength(2)
   })
 
-  test.each([true, null])('counts as failed after bell_held_max_ms, until it is gone (%j)', (holds) => {
-    const world = holding()
-    world.surfaceHolds = holds
-    world.pass(LIMITS.bell_held_max_ms - 1)
-    expect(world.delivery_reason).toBeNull()
-    world.pass(1)
-    expect(world.delivery_reason).toBe('surface_failed')
-    world.surfaceHolds = false
-    world.pass(10_000)
-    expect(world.bells).toHaveLength(2)
-    expect(world.delivery_reason).toBeNull()
-  })
+  test.each([true, null])(
+    'a held doorbell makes delivery degraded after bell_held_max_ms, until it is gone (%j)',
+    (holds) => {
+      const world = holding()
+      world.surfaceHolds = holds
+      world.pass(LIMITS.bell_held_max_ms - 1)
+      expect(world.delivery_reason).toBeNull()
+      world.pass(1)
+      expect(world.delivery_reason).toBe('surface_failed')
+      world.surfaceHolds = false
+      world.pass(10_000)
+      expect(world.bells).toHaveLength(2)
+      expect(world.delivery_reason).toBeNull()
+    },
+  )
 
-  test('is not asked about before it could be lost', () => {
+  test('a held doorbell is not probed before it could be lost', () => {
     const world = holding()
     world.pass(9_999)
     expect(world.probes).toEqual([])
@@ -522,7 +525,7 @@ describe('a bell that the surface still holds', () => {
     expect(world.probes).toHaveLength(1)
   })
 
-  test('is not followed by another because a turn has passed that was not its own, nor for a new signal', () => {
+  test('a held doorbell is not followed by another because of a foreign turn or a new signal', () => {
     const world = holding()
     world.pass(6_200)
     world.turnBegins()
@@ -532,7 +535,7 @@ describe('a bell that the surface still holds', () => {
     expect(world.bells).toHaveLength(1)
   })
 
-  test('is not followed by another after a drain that came without it', () => {
+  test('a held doorbell is not followed by another after a drain that happened without it', () => {
     const world = holding()
     world.turnBegins()
     world.drains()
@@ -545,7 +548,7 @@ describe('a bell that the surface still holds', () => {
     expect(world.bells).toHaveLength(2)
   })
 
-  test('is known from a report: the daemon asks again as soon as a report says that it is gone', () => {
+  test('a held doorbell in a report is probed again as soon as a report shows that it is gone', () => {
     const world = readyWorld()
     world.pushes()
     const outstanding_doorbell_id = world.bells[0]!.doorbell.doorbell_id
@@ -558,7 +561,7 @@ describe('a bell that the surface still holds', () => {
     expect(world.bells).toHaveLength(2)
   })
 
-  test('of an earlier daemon is known from the first report', () => {
+  test('a held doorbell of an earlier daemon is known from the first report', () => {
     const world = machineWorld()
     world.surfaceHolds = null
     world.accepts()
@@ -569,7 +572,7 @@ describe('a bell that the surface still holds', () => {
     expect(world.bells).toHaveLength(0)
   })
 
-  test('is taken for held where the surface gives no answer', () => {
+  test('a doorbell counts as held if the surface does not respond to the probe', () => {
     const world = readyWorld()
     world.surfaceHolds = null
     world.pushes()
@@ -580,7 +583,7 @@ describe('a bell that the surface still holds', () => {
     expect(world.bells).toHaveLength(2)
   })
 
-  test('is waited for while the surface has not answered, and an answer to an older question counts for nothing', () => {
+  test("the probe's response is awaited, and a response to an older probe is ignored", () => {
     const world = readyWorld()
     world.surfaceHolds = 'late'
     world.pushes()
@@ -592,7 +595,7 @@ describe('a bell that the surface still holds', () => {
     expect(world.bells).toHaveLength(2)
   })
 
-  test('is consumed with its receipt: nothing is asked any more', () => {
+  test('a receipt consumes the held doorbell and ends the probes', () => {
     const world = readyWorld()
     world.pushes()
     world.turnBegins(true)
@@ -602,7 +605,7 @@ describe('a bell that the surface still holds', () => {
     expect(world.probes).toEqual([])
   })
 
-  test('is asked about after an attempt that broke, because the client may have it all the same', () => {
+  test('a doorbell whose delivery failed is probed, because the client may still have it', () => {
     const world = readyWorld()
     world.surfaceAnswers = { accepted: false, proof: 'failed' }
     world.surfaceHolds = true
@@ -612,17 +615,20 @@ describe('a bell that the surface still holds', () => {
     expect(world.bells).toHaveLength(1)
   })
 
-  test.each(['deferred', 'unavailable'] as const)('is not asked about where the surface was %s', (proof) => {
-    const world = readyWorld()
-    world.surfaceAnswers = { accepted: false, proof }
-    world.surfaceHolds = true
-    world.pushes()
-    world.pass(10_000)
-    expect(world.probes).toEqual([])
-    expect(world.bells).toHaveLength(2)
-  })
+  test.each(['deferred', 'unavailable'] as const)(
+    'a doorbell is not probed if the surface was %s',
+    (proof) => {
+      const world = readyWorld()
+      world.surfaceAnswers = { accepted: false, proof }
+      world.surfaceHolds = true
+      world.pushes()
+      world.pass(10_000)
+      expect(world.probes).toEqual([])
+      expect(world.bells).toHaveLength(2)
+    },
+  )
 
-  test('is not asked about where the surface gives no receipts', () => {
+  test('a doorbell is not probed on a surface without receipts', () => {
     const world = readyWorld({ receipts: false })
     world.pushes()
     world.pass(300_000)
@@ -630,7 +636,7 @@ describe('a bell that the surface still holds', () => {
     expect(world.probes).toEqual([])
   })
 
-  test('keeps the answer at the end of a turn empty, and refuses a person who asks for another', () => {
+  test('a held doorbell keeps the response at the end of a turn empty, and notify_surface is refused', () => {
     const world = readyWorld()
     world.pushes()
     const outstanding_doorbell_id = world.bells[0]!.doorbell.doorbell_id
@@ -641,13 +647,13 @@ describe('a bell that the surface still holds', () => {
     expect(world.notify()).toEqual({ accepted: false, reason: 'already_rung' })
   })
 
-  test('in a session that has gone holds back no bell for the next', () => {
+  test("a doorbell held by a session that is gone does not delay the next session's", () => {
     const world = holding()
     world.reports({ session_id: 'session-2', turn_seq: 0 })
     expect(world.bells).toHaveLength(2)
   })
 
-  test('is asked about no more by a question to a shim that another has replaced', () => {
+  test('a probe to a replaced shim does not change the held doorbell', () => {
     const world = readyWorld()
     world.surfaceHolds = 'late'
     world.pushes()
@@ -670,7 +676,7 @@ describe('after an interrupt by a person', () => {
   }
   const withoutInterrupt = { interrupted: undefined }
 
-  test('no bell leaves for five quiet minutes', () => {
+  test('an interrupt holds doorbells for five quiet minutes', () => {
     const world = interruptedWorld()
     world.pass(299_999)
     expect(world.bells).toHaveLength(0)
@@ -678,7 +684,7 @@ describe('after an interrupt by a person', () => {
     expect(world.bells).toHaveLength(1)
   })
 
-  test('the end of the turn of what the person sends rings', () => {
+  test('an interrupt ends with the turn of what the person sends next', () => {
     const world = interruptedWorld()
     world.pass(60_000)
     world.reports({ turn: 'busy', turn_seq: world.report.turn_seq + 1, ...withoutInterrupt })
@@ -687,13 +693,13 @@ describe('after an interrupt by a person', () => {
     expect(world.bells).toHaveLength(1)
   })
 
-  test('notify_surface rings', () => {
+  test('notify_surface rings during an interrupt', () => {
     const world = interruptedWorld()
     expect(world.notify()).toEqual({ accepted: true })
     expect(world.bells).toHaveLength(1)
   })
 
-  test('a shim that comes back without knowing of it changes nothing', () => {
+  test('a shim that returns without knowing about the interrupt does not end it', () => {
     const world = interruptedWorld()
     world.surfaceLeaves()
     world.reports(withoutInterrupt)
@@ -703,13 +709,13 @@ describe('after an interrupt by a person', () => {
     expect(world.bells).toHaveLength(1)
   })
 
-  test('the shim itself may end it', () => {
+  test('the shim itself can end the interrupt', () => {
     const world = interruptedWorld()
     world.reports(withoutInterrupt)
     expect(world.bells).toHaveLength(1)
   })
 
-  test('a second interrupt begins the five minutes again', () => {
+  test('a second interrupt restarts the five minutes', () => {
     const world = interruptedWorld()
     world.pass(200_000)
     world.reports({ turn: 'busy', turn_seq: world.report.turn_seq + 1, ...withoutInterrupt })
@@ -722,7 +728,7 @@ describe('after an interrupt by a person', () => {
 })
 
 describe('a session without a window', () => {
-  test('is not rung, not even by hand, and says why', () => {
+  test('a session without a window is not rung, not even by hand, and the status contains the reason', () => {
     const world = readyWorld()
     world.reports({ window: false })
     world.pushes()
@@ -735,7 +741,7 @@ describe('a session without a window', () => {
     expect(world.delivery_reason).toBeNull()
   })
 
-  test('is rung where the persona is headless', () => {
+  test('a session without a window is rung if the persona is headless', () => {
     const world = readyWorld({ headless: true })
     world.reports({ window: false })
     world.pushes()
@@ -743,7 +749,7 @@ describe('a session without a window', () => {
     expect(world.delivery_reason).toBeNull()
   })
 
-  test('gets no bell in the answer at the end of a turn', () => {
+  test('a session without a window gets no doorbell in the response at the end of a turn', () => {
     const world = readyWorld()
     world.turnBegins()
     world.pushes()
@@ -751,7 +757,7 @@ describe('a session without a window', () => {
   })
 })
 
-describe('the reason why nothing is delivered', () => {
+describe('the delivery reason', () => {
   test.each([
     ['hub_unreachable', (world: MachineWorld) => world.linkLost()],
     ['no_client', (world: MachineWorld) => world.surfaceLeaves()],
@@ -769,14 +775,14 @@ describe('the reason why nothing is delivered', () => {
         world.pass(300_000)
       },
     ],
-  ] as const)('is %s', (reason, happens) => {
+  ] as const)('the delivery reason is %s', (reason, happens) => {
     const world = readyWorld()
     expect(world.delivery_reason).toBeNull()
     happens(world)
     expect(world.delivery_reason).toBe(reason)
   })
 
-  test('is the cause and not its effect: a lost hub before a missing client', () => {
+  test('the delivery reason is the cause and not its effect: a lost hub before a missing client', () => {
     const world = readyWorld()
     world.surfaceLeaves()
     world.linkLost()
@@ -791,7 +797,7 @@ describe('an agent that does not drain', () => {
     }
   }
 
-  test('is reminded 30 s, 2 min and 10 min after the turns that it ignored, then delivery is degraded', () => {
+  test('an agent that does not drain is reminded 30 s, 2 min and 10 min after its turns, then delivery is degraded', () => {
     const world = readyWorld()
     world.pushes()
     const gaps = []
@@ -815,7 +821,7 @@ describe('an agent that does not drain', () => {
     expect(world.delivery_reason).toBeNull()
   })
 
-  test('is reminded at a boundary: not before a turn of its own that runs by then has ended', () => {
+  test('an agent is reminded at a boundary: not before a running turn of its own has ended', () => {
     const world = readyWorld()
     world.pushes()
     world.turnBegins(true)
@@ -828,7 +834,7 @@ describe('an agent that does not drain', () => {
     expect(world.bells).toHaveLength(2)
   })
 
-  test('is reminded no earlier in the answer at the end of its turn', () => {
+  test('a reminder is not earlier in the response at the end of a turn', () => {
     const world = readyWorld()
     world.pushes()
     world.turnBegins(true)
@@ -842,7 +848,7 @@ describe('an agent that does not drain', () => {
     expect(world.reports({ turn: 'busy', take: true })).not.toBeNull()
   })
 
-  test('is rung once for a new push even then', () => {
+  test('an agent that ignored all reminders is rung once for a new push', () => {
     const world = readyWorld()
     world.pushes()
     ignoreTurns(world, 4)
@@ -853,7 +859,7 @@ describe('an agent that does not drain', () => {
     expect(world.delivery).toBe('degraded')
   })
 
-  test('is not rung because an old push is repeated', () => {
+  test('an agent that ignored all reminders is not rung for a repeated push', () => {
     const world = readyWorld()
     const entry = world.pushes()
     ignoreTurns(world, 4)
@@ -862,7 +868,7 @@ describe('an agent that does not drain', () => {
     expect(world.context.history.pending.entries).toHaveLength(1)
   })
 
-  test('is trusted again after a drain', () => {
+  test('an agent that drained gets reminders again', () => {
     const world = readyWorld()
     world.pushes()
     ignoreTurns(world, 4)
@@ -873,7 +879,7 @@ describe('an agent that does not drain', () => {
     expect(world.bells).toHaveLength(8)
   })
 
-  test('passes its record on to nobody who comes after an empty window', () => {
+  test("an agent's record is not passed on to a session that attaches after an absence", () => {
     const world = readyWorld()
     world.pushes()
     ignoreTurns(world, 4)
@@ -885,7 +891,7 @@ describe('an agent that does not drain', () => {
     expect(world.bells).toHaveLength(5)
   })
 
-  test('is rung as for something new where only the look before the bell tells of it', () => {
+  test('an agent is rung like for a new signal if only the check before the doorbell found it', () => {
     const world = readyWorld()
     world.pushes()
     ignoreTurns(world, 2)
@@ -897,12 +903,12 @@ describe('an agent that does not drain', () => {
     expect(world.context.history.rerings).toBe(2)
   })
 
-  test('is rung as for something new for what a look found that no bell followed', () => {
+  test('an agent is rung like for a new signal that a check found without a doorbell following', () => {
     const world = readyWorld()
     world.pushes()
     ignoreTurns(world, 2)
     world.turnBegins(true)
-    // What it knows does not add up, so it looks at everything.
+    // The daemon's state is inconsistent, so it requests the whole list.
     world.tell({ type: 'SIGNALS_GONE', signal_ids: [], total: 2 })
     const late = world.accepts()
     world.hubAnswers = false
@@ -915,7 +921,7 @@ describe('an agent that does not drain', () => {
     expect(world.bells).toHaveLength(3 + 1 + RULES.redoorbell_max - 2)
   })
 
-  test('is rung once for what came back to the queue while the hub was away', () => {
+  test('an agent is rung once for a signal released while the hub was away', () => {
     const world = readyWorld()
     const taken = [world.pushes()]
     world.turnBegins(true)
@@ -933,7 +939,7 @@ describe('an agent that does not drain', () => {
     expect(news.seq).toBeGreaterThan(taken[0]!.seq)
   })
 
-  test('passes its record on to no other session: that one is rung for the same signals', () => {
+  test("an agent's record is not passed on to another session: that one is rung for the same signals", () => {
     const world = readyWorld()
     world.pushes()
     ignoreTurns(world, 4)
@@ -945,7 +951,7 @@ describe('an agent that does not drain', () => {
     expect(world.delivery).toBe('degraded')
   })
 
-  test('gets no new record by taking turns with another session', () => {
+  test('an agent gets no new record by alternating with another session', () => {
     const world = readyWorld()
     world.pushes()
     for (let turn = 0; turn < 20; turn += 1) {
@@ -962,7 +968,7 @@ describe('an agent that does not drain', () => {
     expect(world.bells).toHaveLength(before + 1)
   })
 
-  test('is rung no second time where redoorbell_max is 0', () => {
+  test('an agent is not reminded if redoorbell_max is 0', () => {
     const world = readyWorld({ redoorbell_max: 0 })
     world.pushes()
     ignoreTurns(world, 2)
@@ -971,8 +977,8 @@ describe('an agent that does not drain', () => {
   })
 })
 
-describe('two sessions that take turns at the surface', () => {
-  test('are rung once each: the first is not rung again in the turn of its bell', () => {
+describe('two sessions that alternate at the surface', () => {
+  test('alternating sessions are rung once each: the first is not rung again in the turn of its doorbell', () => {
     const world = readyWorld()
     world.reports({ turn_seq: 5 })
     world.pushes()
@@ -988,7 +994,7 @@ describe('two sessions that take turns at the surface', () => {
     expect(world.bells).toHaveLength(3)
   })
 
-  test('are not rung again for what became of the other’s bell, nor because a new shim counts from further on', () => {
+  test('alternating sessions are not rung again for the outcome of the other’s doorbell or a higher turn counter', () => {
     const world = readyWorld()
     world.reports({ turn_seq: 5 })
     world.pushes()
@@ -1005,7 +1011,7 @@ describe('two sessions that take turns at the surface', () => {
     expect(world.bells).toHaveLength(3)
   })
 
-  test('are told apart also where a surface answers only after the other has come', () => {
+  test('alternating sessions are distinguished also if a surface responds only after the other attached', () => {
     const world = readyWorld()
     world.surfaceAnswers = null
     world.pushes()
@@ -1013,8 +1019,10 @@ describe('two sessions that take turns at the surface', () => {
     world.reports({ session_id: 'session-2', turn_seq: 3, turn: 'busy' })
     world.tell({
       type: 'BELL_ANSWERED',
-      ...{ doorbell_id: first!.doorbell.doorbell_id, signal_id: first!.doorbell.signal_id },
-      ...{ accepted: true, proof: 'sent' },
+      doorbell_id: first!.doorbell.doorbell_id,
+      signal_id: first!.doorbell.signal_id,
+      accepted: true,
+      proof: 'sent',
     })
     world.reports({ session_id: 'session-1', turn_seq: 0, turn: 'idle' })
     expect(world.bells).toHaveLength(1)
@@ -1022,7 +1030,7 @@ describe('two sessions that take turns at the surface', () => {
     expect(world.bells).toHaveLength(2)
   })
 
-  test('do not pass on a record that one of them has spent: who was never rung is', () => {
+  test('alternating sessions do not share a spent record: the one that was never rung is rung', () => {
     const world = readyWorld()
     world.pushes()
     world.reports({ session_id: 'session-2', turn_seq: 3, turn: 'busy' })
@@ -1036,7 +1044,7 @@ describe('two sessions that take turns at the surface', () => {
     expect(world.bells).toHaveLength(before + 1)
   })
 
-  test('are both rung for what came while only one of them was there', () => {
+  test('alternating sessions are both rung for a signal that arrived while only one was attached', () => {
     const world = readyWorld()
     world.pushes()
     const away = () => world.reports({ session_id: 'session-2', turn_seq: 3, turn: 'idle' })
@@ -1060,7 +1068,7 @@ describe('two sessions that take turns at the surface', () => {
     expect(world.queue).toContainEqual(news)
   })
 
-  test('that only ask are answered with a bell at the end of each turn', () => {
+  test('alternating sessions that only report are answered with a doorbell at the end of each turn', () => {
     const world = machineWorld()
     world.connects()
     world.reports({ delivery: 'pull', turn: 'busy', turn_seq: 5 })
@@ -1074,7 +1082,7 @@ describe('two sessions that take turns at the surface', () => {
     ).not.toBeNull()
   })
 
-  test('have each a turn of their own, also where the shim of the second is started anew', () => {
+  test('alternating sessions each have their own turn, also if the shim of the second restarted', () => {
     const world = readyWorld()
     world.pushes()
     world.reports({ session_id: 'session-2', turn_seq: 3, turn: 'busy' })
@@ -1083,7 +1091,7 @@ describe('two sessions that take turns at the surface', () => {
     expect(world.bells).toHaveLength(2)
   })
 
-  test('begin anew with a drain', () => {
+  test('alternating sessions start over with a drain', () => {
     const world = readyWorld()
     world.pushes()
     world.reports({ session_id: 'session-2', turn_seq: 3 })
@@ -1104,13 +1112,13 @@ describe('a backlog found at a reconnect', () => {
     return world
   }
 
-  test('does not ring by itself', () => {
+  test('a backlog does not ring by itself', () => {
     const world = withBacklog()
     world.pass(14_999)
     expect(world.bells).toHaveLength(0)
   })
 
-  test('rings at the end of the next turn', () => {
+  test('a backlog rings at the end of the next turn', () => {
     const world = withBacklog()
     world.turnBegins()
     expect(world.bells).toHaveLength(0)
@@ -1118,13 +1126,13 @@ describe('a backlog found at a reconnect', () => {
     expect(reasons(world)).toEqual(['backlog'])
   })
 
-  test('rings with the next push', () => {
+  test('a backlog rings with the next push', () => {
     const world = withBacklog()
     world.pushes()
     expect(world.bells.map(({ doorbell }) => doorbell.pending_count)).toEqual([3])
   })
 
-  test('rings with the push of a signal that its list already named', () => {
+  test('a backlog rings with the push of a signal that the list already contained', () => {
     const world = withBacklog()
     const quiet = world.accepts(0)
     const late = world.accepts()
@@ -1138,30 +1146,30 @@ describe('a backlog found at a reconnect', () => {
     expect(world.bells).toHaveLength(1)
   })
 
-  test('does not ring with a quiet push', () => {
+  test('a backlog does not ring with a quiet push', () => {
     const world = withBacklog()
     world.pushes(0)
     expect(world.bells).toHaveLength(0)
   })
 
-  test('rings after a partial drain', () => {
+  test('a backlog rings after a partial drain', () => {
     const world = withBacklog()
     world.drains(1)
     expect(world.bells).toHaveLength(1)
   })
 
-  test('rings when a surface asks at the end of a turn', () => {
+  test('a backlog rings in the response to a report at the end of a turn', () => {
     const world = withBacklog()
     expect(world.reports({ take: true })).toMatchObject({ reason: 'backlog', pending_count: 2 })
   })
 
-  test('rings when the agent has come back as another session', () => {
+  test('a backlog rings when the agent returned as another session', () => {
     const world = withBacklog()
     world.reports({ session_id: 'session-2', turn_seq: 0 })
     expect(world.bells).toHaveLength(1)
   })
 
-  test('rings when a surface that was seen to leave comes back', () => {
+  test('a backlog rings when a surface that had detached attaches again', () => {
     const world = withBacklog()
     world.surfaceLeaves()
     expect(world.bells).toHaveLength(0)
@@ -1169,7 +1177,7 @@ describe('a backlog found at a reconnect', () => {
     expect(world.bells).toHaveLength(1)
   })
 
-  test('does not ring because a surface attaches to a daemon that never saw one', () => {
+  test('a backlog does not ring because a surface attaches for the first time', () => {
     const world = machineWorld()
     world.accepts()
     world.connects()
@@ -1178,7 +1186,7 @@ describe('a backlog found at a reconnect', () => {
     expect(world.bells).toHaveLength(0)
   })
 
-  test('rings a surface that is idle by evidence after reconnect_grace_ms, and not before', () => {
+  test('a backlog rings a surface that is idle by evidence after reconnect_grace_ms, and not before', () => {
     const world = withBacklog()
     world.pass(10_000)
     world.turnBegins()
@@ -1190,7 +1198,7 @@ describe('a backlog found at a reconnect', () => {
     expect(reasons(idle)).toEqual(['backlog'])
   })
 
-  test('rings a surface without receipts only after reconnect_patience_ms', () => {
+  test('a backlog rings a surface without receipts only after reconnect_patience_ms', () => {
     const world = withBacklog({ receipts: false })
     world.pass(299_999)
     expect(world.bells).toHaveLength(0)
@@ -1198,13 +1206,13 @@ describe('a backlog found at a reconnect', () => {
     expect(reasons(world)).toEqual(['backlog'])
   })
 
-  test('waits no longer for evidence than for patience, where that is set to less', () => {
+  test('a backlog waits at most reconnect_patience_ms if that is less than reconnect_grace_ms', () => {
     const world = withBacklog({ reconnect_patience_ms: 1_000 })
     world.pass(1_000)
     expect(world.bells).toHaveLength(1)
   })
 
-  test('rings a surface whose turn is unknown after reconnect_patience_ms, and not before', () => {
+  test('a backlog rings a surface whose turn is unknown after reconnect_patience_ms, and not before', () => {
     const world = machineWorld()
     world.accepts()
     world.connects()
@@ -1215,7 +1223,7 @@ describe('a backlog found at a reconnect', () => {
     expect(reasons(world)).toEqual(['backlog'])
   })
 
-  test('does not ring an unknown turn that becomes known in time', () => {
+  test('a backlog does not ring an unknown turn that becomes known in time', () => {
     const world = machineWorld()
     world.accepts()
     world.connects()
@@ -1226,7 +1234,7 @@ describe('a backlog found at a reconnect', () => {
     expect(world.bells).toHaveLength(0)
   })
 
-  test('is not forgotten over a link that drops again and again', () => {
+  test('a backlog rings also over a link that drops repeatedly', () => {
     const world = withBacklog()
     for (const connected_ms of [5_000, 5_000]) {
       world.pass(connected_ms)
@@ -1239,7 +1247,7 @@ describe('a backlog found at a reconnect', () => {
     expect(reasons(world)).toEqual(['backlog'])
   })
 
-  test('of quiet signals lends its waiting time to no loud one', () => {
+  test('a backlog of quiet signals does not shorten the wait of a loud one', () => {
     const world = readyWorld()
     world.linkLost()
     world.accepts(0)
@@ -1254,7 +1262,7 @@ describe('a backlog found at a reconnect', () => {
     expect(world.bells).toHaveLength(1)
   })
 
-  test('is waited for from the moment the surface attaches, if it comes later', () => {
+  test('a backlog waits from the moment the surface attaches, if it attaches later', () => {
     const world = machineWorld()
     world.accepts()
     world.connects()
@@ -1266,12 +1274,12 @@ describe('a backlog found at a reconnect', () => {
     expect(world.bells).toHaveLength(1)
   })
 
-  test('rings an idle surface at once where reconnect_ring is idle', () => {
+  test('a backlog rings an idle surface at once if reconnect_ring is idle', () => {
     const world = withBacklog({ reconnect_ring: 'idle' })
     expect(reasons(world)).toEqual(['backlog'])
   })
 
-  test('includes what is pushed while it is being listed', () => {
+  test('a backlog includes signals pushed while it is listed', () => {
     const world = readyWorld()
     world.linkLost()
     world.accepts()
@@ -1288,7 +1296,7 @@ describe('a backlog found at a reconnect', () => {
     expect(world.bells.map(({ doorbell }) => doorbell.pending_count)).toEqual([2])
   })
 
-  test('that was activity already while the list was on its way rings once it is there', () => {
+  test('a backlog rings at once if there was activity while the list was requested', () => {
     const world = readyWorld()
     world.linkLost()
     world.turnBegins()
@@ -1302,7 +1310,7 @@ describe('a backlog found at a reconnect', () => {
     expect(reasons(world)).toEqual(['backlog'])
   })
 
-  test('that was drained elsewhere rings nothing', () => {
+  test('a backlog drained by another session rings nothing', () => {
     const world = readyWorld()
     world.turnBegins()
     world.pushes()
@@ -1314,14 +1322,14 @@ describe('a backlog found at a reconnect', () => {
     expect(world.bells).toHaveLength(0)
   })
 
-  test('that expired gives the next signal no reason of its own', () => {
+  test('a backlog that expired does not affect the reason of the next doorbell', () => {
     const world = withBacklog()
     world.expires()
     world.pushes()
     expect(reasons(world)).toEqual(['signal'])
   })
 
-  test('does not repeat a bell in the turn that was rung before the drop', () => {
+  test('a backlog does not repeat a doorbell in the turn that was rung before the link dropped', () => {
     const world = readyWorld()
     world.pushes()
     world.linkLost()
@@ -1331,8 +1339,8 @@ describe('a backlog found at a reconnect', () => {
   })
 })
 
-describe('the end of a turn that asks', () => {
-  test('is answered with the bell, which then counts as rung', () => {
+describe('a report at the end of a turn', () => {
+  test('a report at the end of a turn is answered with the doorbell, which then counts as rung', () => {
     const world = readyWorld()
     world.turnBegins()
     const entry = world.pushes()
@@ -1344,7 +1352,7 @@ describe('the end of a turn that asks', () => {
     expect(world.context.doorbells_rung).toBe(2)
   })
 
-  test('is answered null with nothing pending, and so is a report that does not ask', () => {
+  test('a report is answered with null if nothing is pending or it takes no doorbell', () => {
     const world = readyWorld()
     expect(world.turnEndsAsking()).toBeNull()
     world.turnBegins()
@@ -1352,7 +1360,7 @@ describe('the end of a turn that asks', () => {
     expect(world.reports({ turn: 'busy' })).toBeNull()
   })
 
-  test('is answered null at once while the hub is away', () => {
+  test('a report is answered with null at once while the hub is away', () => {
     const world = readyWorld()
     world.linkLost()
     expect(world.turnEndsAsking()).toBeNull()
@@ -1362,7 +1370,7 @@ describe('the end of a turn that asks', () => {
     expect(world.turnEndsAsking()).toBeNull()
   })
 
-  test('is answered null after take_answer_ms when the hub is slow, and the bell finds another way', () => {
+  test('a report is answered with null after take_answer_ms when the hub is slow, and the doorbell is sent another way', () => {
     const world = readyWorld()
     world.turnBegins()
     world.pushes()
@@ -1375,7 +1383,7 @@ describe('the end of a turn that asks', () => {
     expect(world.bells.map(({ taken }) => taken)).toEqual([false])
   })
 
-  test('carries the bell even when one was about to leave over the connection', () => {
+  test('a report carries the doorbell even when it was about to be sent over the connection', () => {
     const world = readyWorld()
     world.hubAnswers = false
     world.pushes()
@@ -1385,7 +1393,7 @@ describe('the end of a turn that asks', () => {
     expect(world.bells.map(({ taken }) => taken)).toEqual([true])
   })
 
-  test('of somebody who hung up costs no bell', () => {
+  test('an abandoned report costs no doorbell', () => {
     const world = readyWorld()
     world.turnBegins()
     world.pushes()
@@ -1396,7 +1404,7 @@ describe('the end of a turn that asks', () => {
     expect(world.bells).toHaveLength(0)
   })
 
-  test('is answered null when a newer report comes before the answer', () => {
+  test('a report is answered with null when a newer report arrives before the response', () => {
     const world = readyWorld()
     world.turnBegins()
     world.pushes()
@@ -1408,7 +1416,7 @@ describe('the end of a turn that asks', () => {
     expect([...world.answers.values()]).not.toContain(undefined)
   })
 
-  test('is the only way to a pull surface', () => {
+  test('a report is the only way to ring a pull surface', () => {
     const world = machineWorld()
     world.connects()
     world.reports({ delivery: 'pull' })
@@ -1418,8 +1426,8 @@ describe('the end of a turn that asks', () => {
   })
 })
 
-describe('a bell that the surface does not take', () => {
-  test('and that broke is tried again later, counted as surface_inject_failed, and leaves delivery degraded', () => {
+describe('a doorbell that the surface does not take', () => {
+  test('a failed doorbell is retried later, counted as surface_inject_failed, and makes delivery degraded', () => {
     const world = readyWorld()
     world.surfaceAnswers = { accepted: false, proof: 'failed' }
     world.pushes()
@@ -1433,7 +1441,7 @@ describe('a bell that the surface does not take', () => {
     expect(world.delivery).toBe('ok')
   })
 
-  test('and that breaks with a turn and a new session each time is not tried in a circle', () => {
+  test('a doorbell that fails with a turn and a new session each time is not retried in a loop', () => {
     const world = readyWorld({ receipts: false })
     world.surfaceAnswers = null
     world.pushes()
@@ -1448,7 +1456,7 @@ describe('a bell that the surface does not take', () => {
     expect(world.bells).toHaveLength(2)
   })
 
-  test('and that was accepted but ended its turn badly under a new session is bounded by the re-rings', () => {
+  test('an accepted doorbell whose turn failed under a new session is limited by the reminders', () => {
     const world = readyWorld({ receipts: false })
     world.pushes()
     for (let run = 1; run <= 20; run += 1) {
@@ -1461,7 +1469,7 @@ describe('a bell that the surface does not take', () => {
     expect(world.delivery).toBe('degraded')
   })
 
-  test('because it is deferred rings after a while or at the next boundary, without an error', () => {
+  test('a deferred doorbell rings after a while or at the next boundary, without an error', () => {
     const world = readyWorld()
     world.surfaceAnswers = { accepted: false, proof: 'deferred' }
     world.pushes()
@@ -1476,7 +1484,7 @@ describe('a bell that the surface does not take', () => {
     expect(world.errors).toEqual([])
   })
 
-  test('says nothing of one that the agent has seen: it was rung, and no other follows', () => {
+  test('a refusal of a doorbell that the agent has seen is ignored: it was rung, and no other follows', () => {
     const world = readyWorld()
     world.surfaceAnswers = null
     world.pushes()
@@ -1489,7 +1497,7 @@ describe('a bell that the surface does not take', () => {
   })
 
   test.each(['failed', 'deferred'] as const)(
-    'as it says (%s), and that is seen all the same, was rung',
+    'a doorbell reported as %s that is seen after all was rung',
     (proof) => {
       const world = readyWorld()
       world.surfaceAnswers = { accepted: false, proof }
@@ -1498,13 +1506,13 @@ describe('a bell that the surface does not take', () => {
       world.turnBegins(true)
       expect(world.context.doorbells_rung).toBe(1)
       const stages = world.effects.flatMap((effect) =>
-        effect.type === 'tellDoorbell' ? [effect.params.stage] : [],
+        effect.type === 'reportDoorbell' ? [effect.params.stage] : [],
       )
       expect(stages).toEqual(['requested', 'accepted', 'seen'])
     },
   )
 
-  test('as it says once the agent has seen it and drained, was rung, and nothing broke', () => {
+  test('a doorbell reported as failed after the agent saw it and drained was rung without an error', () => {
     const world = readyWorld()
     world.surfaceAnswers = null
     world.pushes()
@@ -1516,7 +1524,7 @@ describe('a bell that the surface does not take', () => {
     expect(world.errors).toEqual([])
   })
 
-  test('as it says, and that is seen after a drain has answered it, was rung', () => {
+  test('a doorbell reported as failed that is seen after a drain answered it was rung', () => {
     const world = readyWorld()
     world.surfaceAnswers = { accepted: false, proof: 'failed' }
     world.pushes()
@@ -1526,7 +1534,7 @@ describe('a bell that the surface does not take', () => {
     expect(world.context.doorbells_rung).toBe(1)
   })
 
-  test('and that broke degrades nothing once somebody else has taken what it was for', () => {
+  test('a failed doorbell does not degrade delivery after another session drained its signal', () => {
     const world = readyWorld()
     world.surfaceAnswers = { accepted: false, proof: 'failed' }
     world.pushes()
@@ -1534,7 +1542,7 @@ describe('a bell that the surface does not take', () => {
     expect(world.delivery).toBe('ok')
   })
 
-  test('is not followed by another before the surface has answered', () => {
+  test('no other doorbell is sent before the surface has responded', () => {
     const world = readyWorld()
     world.surfaceAnswers = null
     world.pushes()
@@ -1544,13 +1552,13 @@ describe('a bell that the surface does not take', () => {
     expect(world.bells).toHaveLength(1)
   })
 
-  test('or whose receipt comes with the answer is seen', () => {
+  test('a doorbell whose receipt arrives with the response is seen', () => {
     const world = readyWorld()
     world.surfaceAnswers = { accepted: true, proof: 'confirmed' }
     world.pushes()
     world.pass(299_999)
     expect(world.bells).toHaveLength(1)
-    expect(world.effects.filter(({ type }) => type === 'tellDoorbell')).toMatchObject([
+    expect(world.effects.filter(({ type }) => type === 'reportDoorbell')).toMatchObject([
       { params: { stage: 'requested' } },
       { params: { stage: 'accepted' } },
       { params: { stage: 'seen' } },
@@ -1559,7 +1567,7 @@ describe('a bell that the surface does not take', () => {
 })
 
 describe('an absent surface', () => {
-  test('degrades delivery and is counted once, however much waits', () => {
+  test('an absent surface makes delivery degraded and is counted once, however many signals wait', () => {
     const world = readyWorld()
     world.surfaceLeaves()
     world.surfaceLeaves()
@@ -1574,7 +1582,7 @@ describe('an absent surface', () => {
     expect(world.errors).toEqual(['surface_unavailable', 'surface_unavailable'])
   })
 
-  test('that never came is counted once: after a grace, or when a signal comes', () => {
+  test('a surface that never attached is counted once: after a grace, or when a signal arrives', () => {
     const world = machineWorld()
     world.connects()
     world.pass(4_999)
@@ -1588,7 +1596,7 @@ describe('an absent surface', () => {
     expect(other.errors).toEqual(['surface_unavailable'])
   })
 
-  test('that comes back as the same idle session is rung again for a bell nobody saw', () => {
+  test('a surface that returns as the same idle session is rung again for an unseen doorbell', () => {
     const world = readyWorld()
     world.reports({ turn_seq: 7 })
     world.pushes()
@@ -1599,7 +1607,7 @@ describe('an absent surface', () => {
     expect(world.bells).toHaveLength(2)
   })
 
-  test('whose new shim counts from further on is not rung twice in the turn of the bell', () => {
+  test('a new shim with a higher turn counter is not rung twice in the turn of the doorbell', () => {
     const world = readyWorld()
     world.pushes()
     world.surfaceLeaves()
@@ -1612,7 +1620,7 @@ describe('an absent surface', () => {
   })
 
   test.each(['idle', 'unknown'] as const)(
-    'that comes back %s and says that the bell was seen is reminded later',
+    'a surface that returns %s and reports the doorbell as seen is reminded later',
     (turn) => {
       const world = readyWorld()
       world.pushes()
@@ -1627,7 +1635,7 @@ describe('an absent surface', () => {
     },
   )
 
-  test('that says only later that the bell was seen is not left asleep', () => {
+  test('a surface that reports the doorbell as seen only later is not left waiting', () => {
     const world = readyWorld()
     world.pushes()
     const seen_doorbell_id = world.bells[0]!.doorbell.doorbell_id
@@ -1640,7 +1648,7 @@ describe('an absent surface', () => {
     expect(world.bells).toHaveLength(2)
   })
 
-  test('that comes back where it stood, its turn over, is reminded later', () => {
+  test('a surface that returns with the same turn counter after its turn is reminded later', () => {
     const world = readyWorld()
     world.pushes()
     world.turnBegins(true)
@@ -1651,7 +1659,7 @@ describe('an absent surface', () => {
     expect(world.bells).toHaveLength(2)
   })
 
-  test('without a session does not go by the name of the one before', () => {
+  test('a surface without a session does not inherit the name of the previous one', () => {
     const world = readyWorld()
     world.reports({ session_id: null })
     expect(factsOf(world.context.history)).toMatchObject({ attached: true, session_id: null })
@@ -1661,7 +1669,7 @@ describe('an absent surface', () => {
     expect(factsOf(pull.context.history)).toMatchObject({ attached: true, session_id: 'session-1' })
   })
 
-  test('whose shim was killed in the turn it had been rung for is rung again if nothing was drained', () => {
+  test('a surface whose shim was killed in the turn of a doorbell is rung again if nothing was drained', () => {
     const world = readyWorld()
     world.pushes()
     world.turnBegins(true)
@@ -1674,7 +1682,7 @@ describe('an absent surface', () => {
   })
 })
 
-test('a surface that becomes another session while the hub is asked is rung only for what that one can drain', () => {
+test('a surface whose session changes during the check is rung only for signals it can drain', () => {
   const world = readyWorld()
   world.turnBegins()
   world.pushes()
@@ -1682,7 +1690,7 @@ test('a surface that becomes another session while the hub is asked is rung only
   world.turnEnds()
   expect(world.state).toBe('EMITTING')
   world.reports({ session_id: 'session-2' })
-  // The answer for the former session comes first, and the other one's queue is empty.
+  // The response for the previous session arrives first, and the new session's queue is empty.
   world.hubAnswersNow()
   expect(world.bells).toHaveLength(0)
   world.losesSilently()
@@ -1691,7 +1699,7 @@ test('a surface that becomes another session while the hub is asked is rung only
   expect(world.state).toBe('CONNECTED')
 })
 
-test('another shim of the session that counts from further on is no turn that has passed', () => {
+test('a higher turn counter of another shim of the session does not count as a passed turn', () => {
   const world = readyWorld()
   world.pushes()
   const further_on = world.report.turn_seq + 1_000_000
@@ -1705,7 +1713,7 @@ test('another shim of the session that counts from further on is no turn that ha
   expect(world.bells).toHaveLength(2)
 })
 
-test('a bell that was asked for is not for what comes after a list in which nothing waits', () => {
+test('a manual request does not apply to signals that arrive after an empty list', () => {
   const world = readyWorld()
   world.turnBegins()
   world.pushes()
@@ -1714,7 +1722,7 @@ test('a bell that was asked for is not for what comes after a list in which noth
   world.losesSilently()
   world.hubAnswers = false
   world.connects()
-  // Told before the list, and newer than it.
+  // Pushed before the list, and newer than it.
   const late = world.accepts()
   world.losesSilently()
   world.tell({ type: 'SIGNAL_PUSHED', entry: late, total: 1 })
@@ -1724,7 +1732,7 @@ test('a bell that was asked for is not for what comes after a list in which noth
   expect(world.context.history).toMatchObject({ manual: false, pending: { total: 1 } })
 })
 
-test('what became of the last bell is told also where the agent has drained before its surface answers', () => {
+test('the outcome of the last doorbell is recorded also if the agent drained before the surface responded', () => {
   const world = readyWorld()
   world.surfaceAnswers = { accepted: false, proof: 'failed' }
   world.pushes()
@@ -1741,7 +1749,7 @@ test('what became of the last bell is told also where the agent has drained befo
   expect(world.context.history.last_proof).toBe('confirmed')
 })
 
-test('a bell names nothing that has gone since it was last told of', () => {
+test('a doorbell names no signal that left the queue after its last report', () => {
   const world = readyWorld()
   const first = world.pushes(5)
   const gone = world.pushes(3)
@@ -1754,7 +1762,7 @@ test('a bell names nothing that has gone since it was last told of', () => {
   expect(world.bells[1]!.doorbell.signal_id).not.toBe(gone.signal_id)
 })
 
-test('a surface that was started anew by hand is rung at once, whatever came of the bells before', () => {
+test('a surface that was restarted by hand is rung at once, whatever the outcome of earlier doorbells', () => {
   const world = readyWorld()
   world.pushes()
   for (let death = 0; death < 3; death += 1) world.releases(world.drains())
@@ -1766,14 +1774,14 @@ test('a surface that was started anew by hand is rung at once, whatever came of 
 })
 
 describe('notify_surface', () => {
-  test('rings a quiet signal that would never ring by itself', () => {
+  test('notify_surface rings for a quiet signal that would never ring by itself', () => {
     const world = readyWorld()
     world.pushes(0)
     expect(world.notify()).toEqual({ accepted: true })
     expect(reasons(world)).toEqual(['manual'])
   })
 
-  test('ends a hold and the budget of an agent that ignores its bells', () => {
+  test('notify_surface ends a hold and overrides used-up reminders', () => {
     const world = readyWorld({ redoorbell_max: 0 })
     world.linkLost()
     world.accepts()
@@ -1786,7 +1794,7 @@ describe('notify_surface', () => {
     expect(reasons(world)).toEqual(['manual', 'manual'])
   })
 
-  test('during a turn is deferred to its end', () => {
+  test('notify_surface during a turn is deferred to its end', () => {
     const world = readyWorld()
     world.pushes(0)
     world.turnBegins()
@@ -1799,7 +1807,7 @@ describe('notify_surface', () => {
   test.each([
     ['drained by another session', (world: MachineWorld) => void world.drains(1, 'cli:by-hand')],
     ['expired', (world: MachineWorld) => world.expires()],
-  ])('is over where everything is %s while the list is on its way', (_, leaves) => {
+  ])('a request by notify_surface ends if everything is %s while the list is requested', (_, leaves) => {
     const world = readyWorld()
     world.pushes(0)
     world.turnBegins()
@@ -1816,7 +1824,7 @@ describe('notify_surface', () => {
     expect(world.bells).toHaveLength(0)
   })
 
-  test('is answered by a drain that nobody could tell of: what is quiet and came since rings not', () => {
+  test('a request by notify_surface is answered by an unreported drain: later quiet signals do not ring', () => {
     const world = readyWorld()
     world.pushes()
     world.turnBegins(true)
@@ -1829,7 +1837,7 @@ describe('notify_surface', () => {
     expect(world.bells).toHaveLength(1)
   })
 
-  test('is kept over a link that drops, as long as something waits', () => {
+  test('a request by notify_surface is kept over a link that drops while signals are pending', () => {
     const world = readyWorld()
     world.pushes(0)
     world.turnBegins()
@@ -1840,7 +1848,7 @@ describe('notify_surface', () => {
     expect(reasons(world)).toEqual(['manual'])
   })
 
-  test('during a turn whose agent then drains everything rings nothing', () => {
+  test('a request by notify_surface during a turn rings nothing if the agent then drains everything', () => {
     const world = readyWorld()
     world.pushes(0)
     world.turnBegins()
@@ -1851,7 +1859,7 @@ describe('notify_surface', () => {
     expect(world.bells).toHaveLength(0)
   })
 
-  test('is refused with nothing pending, with a bell out, without a surface, without a hub', () => {
+  test('notify_surface is refused with nothing pending, with a doorbell out, without a surface, without a hub', () => {
     const world = readyWorld()
     expect(world.notify()).toEqual({ accepted: false, reason: 'nothing_pending' })
     world.pushes()

@@ -1,17 +1,18 @@
 import fs from 'node:fs'
+import path from 'node:path'
 import { describe, expect, test, vi } from 'vitest'
-import { toProblem, TurnbellError } from '../../../src/contracts/errors.ts'
-import { LIMITS } from '../../../src/contracts/limits.ts'
+import { toProblem, TurnbellError } from '../../../src/contracts/errors/errors.ts'
+import { LIMITS } from '../../../src/contracts/limits/limits.ts'
 import { MetricsSet } from '../../../src/contracts/metrics.ts'
-import type { MemoryFile } from '../../../src/daemon/memory.ts'
+import type { StateFile } from '../../../src/daemon/saved-state.ts'
 import type { StartShim } from '../../../src/daemon/supervise.ts'
 import { silentLog } from '../../../src/ports/log.ts'
-import { fakeClock } from '../../support/fake-clock.ts'
-import { daemonWorld, readyDaemon } from '../../support/daemon-world.ts'
+import { fakeClock } from '../../support/fakes/fake-clock.ts'
+import { daemonWorld, readyDaemon } from '../../support/worlds/daemon-world.ts'
 import { eventually } from '../../support/eventually.ts'
 
 describe('one signal', () => {
-  test('goes from push to one bell to a drain, and the state is told on the way', async () => {
+  test('one signal leads from a push to one doorbell to a drain, and each stage is reported', async () => {
     const world = await readyDaemon()
     const entry = world.hub.push()
     await world.first.rung(1)
@@ -24,7 +25,7 @@ describe('one signal', () => {
     expect(world.status().last_drain_age_s).not.toBeNull()
   })
 
-  test('whose push the hub lost is found by the next reconcile', async () => {
+  test('a signal whose push was lost is found by the next reconcile', async () => {
     const world = await readyDaemon()
     world.hub.accept()
     world.hub.cutLinks()
@@ -38,7 +39,7 @@ describe('one signal', () => {
     expect(world.first.bells[0]).toMatchObject({ reason: 'backlog' })
   })
 
-  test('of thirty idle minutes is known without the surface doing anything', async () => {
+  test('a signal is noticed after thirty idle minutes without any action of the surface', async () => {
     const clock = fakeClock()
     const world = await readyDaemon({ daemon: { clock } })
     for (let minute = 0; minute < 30; minute += 1) {
@@ -55,7 +56,7 @@ describe('one signal', () => {
 })
 
 describe('heartbeats', () => {
-  test('leave at once and then at the hub’s interval, with facts and the metric set', async () => {
+  test('heartbeats are sent at once and then at the hub’s interval, with facts and the metric set', async () => {
     const clock = fakeClock()
     const world = await readyDaemon({ daemon: { clock }, heartbeat_interval_ms: 7_000 })
     await eventually('the two at the start', () => world.hub.framesOf('heartbeat').length === 2)
@@ -71,14 +72,14 @@ describe('heartbeats', () => {
     expect(MetricsSet.parse(beats[0]?.metrics)).toMatchObject({ up: 1, signal_queue_depth: 0 })
   })
 
-  test('come before the list is asked for, which depends on the session that is there', async () => {
+  test('the first heartbeat is sent before the list is requested, which depends on the session', async () => {
     const world = await readyDaemon()
     await eventually('the list', () => world.hub.framesOf('pending.peek').length > 0)
     const types = world.hub.frames.map(({ type }) => type)
     expect(types.indexOf('heartbeat')).toBeLessThan(types.indexOf('pending.peek'))
   })
 
-  test('of a restarted daemon name the session of before until it is back', async () => {
+  test('heartbeats of a restarted daemon name the previous session until it returns', async () => {
     const { world } = await restartedDaemon('session-1')
     const shim = await world.shim({ session_id: null, turn: 'unknown' })
     await shim.report()
@@ -91,7 +92,7 @@ describe('heartbeats', () => {
     expect(facts().at(-1)).toMatchObject({ session_id: 'session-1', turn: 'busy', turn_seq: 3 })
   })
 
-  test('of a restarted daemon say after session_return_ms that nobody came back', async () => {
+  test('heartbeats of a restarted daemon report after session_return_ms that no session returned', async () => {
     const { clock, world } = await restartedDaemon('session-1')
     const last = () => world.hub.framesOf('heartbeat').at(-1)?.surface
     await eventually('the first', () => last() !== undefined)
@@ -101,7 +102,7 @@ describe('heartbeats', () => {
     await eventually('the end', () => last()?.returning_session_id === undefined)
   })
 
-  test('name the session whose supervised shim has ended, and not one whose client did', async () => {
+  test('heartbeats name the session of a supervised shim that exited, but not that of a client', async () => {
     const supervised: StartShim = (onExit) => ({ pid: 1, stop: () => onExit(0, 'asked') })
     for (const startShim of [null, supervised]) {
       const world = await readyDaemon({ daemon: { startShim } })
@@ -112,7 +113,7 @@ describe('heartbeats', () => {
     }
   })
 
-  test('count as accepted only once the hub has answered', async () => {
+  test("heartbeats count as accepted only after the hub's pong", async () => {
     const world = await daemonWorld()
     world.hub.answersPings = false
     await world.daemon.start()
@@ -123,7 +124,7 @@ describe('heartbeats', () => {
     await eventually('its age', () => world.status().last_heartbeat_age_s !== null)
   })
 
-  test('that the hub does not accept are heartbeat_publish_failed', async () => {
+  test('heartbeats that the hub does not accept are heartbeat_publish_failed', async () => {
     const clock = fakeClock()
     const world = await daemonWorld({ daemon: { clock } })
     world.hub.answersPings = false
@@ -134,7 +135,7 @@ describe('heartbeats', () => {
     await eventually('the error', () => world.status().last_error_class === 'heartbeat_publish_failed')
   })
 
-  test('include a last one at a clean stop, with the metric set of that moment', async () => {
+  test('a last heartbeat with the current metric set is sent at a clean stop', async () => {
     const world = await readyDaemon()
     world.hub.push()
     await world.first.rung(1)
@@ -146,7 +147,7 @@ describe('heartbeats', () => {
     expect(world.hub.framesOf('heartbeat').at(-1)?.metrics).toMatchObject({ signal_queue_depth: 0 })
   })
 
-  test('and drains age apart from each other', async () => {
+  test('the ages of heartbeats and drains are independent', async () => {
     const clock = fakeClock()
     const world = await readyDaemon({ daemon: { clock } })
     world.hub.push()
@@ -161,34 +162,49 @@ describe('heartbeats', () => {
   })
 })
 
-describe('sockets that somebody removes', () => {
-  test('are created again, and who was connected stays so', async () => {
+describe('sockets removed by another process', () => {
+  test('removed sockets are recreated, and open connections stay open', async () => {
     const clock = fakeClock()
-    const remakeDirectories = vi.fn<() => void>()
+    const remakePlace = vi.fn<() => void>()
     const file = { read: () => null, write: vi.fn<(text: string) => void>() }
-    const world = await readyDaemon({ daemon: { clock, remakeDirectories, memory: file } })
+    const world = await readyDaemon({ daemon: { clock, restoreRunFiles: remakePlace, state_file: file } })
     fs.rmSync(world.paths.socket_dir, { recursive: true })
     file.write.mockClear()
     await clock.advance(LIMITS.socket_look_ms)
     await eventually('the sockets', () => world.exists(world.paths.surface_socket))
-    expect(remakeDirectories).toHaveBeenCalledTimes(1)
+    expect(remakePlace).toHaveBeenCalled()
     expect(file.write).toHaveBeenCalledTimes(1)
+    const inode = fs.statSync(world.paths.surface_socket).ino
     expect((await world.askStatus()).surface.attached).toBe(true)
     world.hub.push()
     await world.first.rung(1)
     await clock.advance(LIMITS.socket_look_ms)
-    expect(remakeDirectories).toHaveBeenCalledTimes(1)
+    expect(fs.statSync(world.paths.surface_socket).ino).toBe(inode)
     await world.daemon.stop()
     expect(world.exists(world.paths.surface_socket)).toBe(false)
   })
 
-  test('are tried again later where they cannot be created', async () => {
+  test.each([
+    ['a directory', (at: string) => fs.mkdirSync(path.join(at, 'something'), { recursive: true })],
+    ['a file', (at: string) => fs.writeFileSync(at, 'garbage')],
+    ['a link', (at: string) => fs.symlinkSync('/nowhere', at)],
+  ])('sockets replaced by %s are recreated', async (_, replace) => {
+    const clock = fakeClock()
+    const world = await readyDaemon({ daemon: { clock } })
+    fs.rmSync(world.paths.control_socket)
+    replace(world.paths.control_socket)
+    await clock.advance(LIMITS.socket_look_ms)
+    await eventually('the socket', () => fs.lstatSync(world.paths.control_socket).isSocket())
+    expect((await world.askStatus()).surface.attached).toBe(true)
+  })
+
+  test('sockets that cannot be recreated are retried later', async () => {
     const clock = fakeClock()
     let fails = true
-    const remakeDirectories = () => {
+    const remakePlace = () => {
       if (fails) throw new Error('EROFS')
     }
-    const world = await readyDaemon({ daemon: { clock, remakeDirectories } })
+    const world = await readyDaemon({ daemon: { clock, restoreRunFiles: remakePlace } })
     fs.rmSync(world.paths.socket_dir, { recursive: true })
     await clock.advance(LIMITS.socket_look_ms)
     expect(world.exists(world.paths.control_socket)).toBe(false)
@@ -198,8 +214,8 @@ describe('sockets that somebody removes', () => {
   })
 })
 
-describe('a hub of the same machine', () => {
-  test('is looked for only while it is away, and connected to as soon as it is back', async () => {
+describe('a hub on the same machine', () => {
+  test('the hub is watched for only while it is away, and connected to as soon as it is back', async () => {
     const clock = fakeClock()
     const watches: { onBack: () => void; closed: boolean }[] = []
     const watchHub = (onBack: () => void) => {
@@ -223,7 +239,7 @@ describe('a hub of the same machine', () => {
 })
 
 describe('metrics.prom', () => {
-  test('is written at the start, every metrics_publish_ms, and when the surface is lost', async () => {
+  test('metrics.prom is written at the start, every metrics_publish_ms, and when the surface is lost', async () => {
     const clock = fakeClock()
     const world = await readyDaemon({ daemon: { clock } })
     await eventually('the first', () => world.written.length === 1)
@@ -241,7 +257,7 @@ describe('metrics.prom', () => {
     )
   })
 
-  test('that cannot be written does not stop the daemon', async () => {
+  test('a failed write of metrics.prom does not stop the daemon', async () => {
     const world = await readyDaemon({
       daemon: {
         writeMetrics: () => {
@@ -254,8 +270,8 @@ describe('metrics.prom', () => {
   })
 })
 
-describe('a hub', () => {
-  test('that lists nothing in time is pending_reconcile_failed, and is tried again', async () => {
+describe('the hub', () => {
+  test('a hub that does not list in time is pending_reconcile_failed, and the daemon reconnects', async () => {
     const clock = fakeClock()
     const world = await daemonWorld({ daemon: { clock } })
     world.hub.answersPeeks = false
@@ -273,7 +289,7 @@ describe('a hub', () => {
     await world.connected()
   })
 
-  test('that refuses to list is pending_reconcile_failed', async () => {
+  test('a hub that refuses to list is pending_reconcile_failed', async () => {
     const world = await daemonWorld()
     world.hub.answersPeeks = false
     await world.daemon.start()
@@ -284,7 +300,7 @@ describe('a hub', () => {
     await eventually('the error', () => world.status().last_error_class === 'pending_reconcile_failed')
   })
 
-  test('that is not there is tried again and again, and found', async () => {
+  test('an unreachable hub is retried until it is found', async () => {
     const world = await daemonWorld()
     await world.hub.close()
     await world.daemon.start()
@@ -292,14 +308,14 @@ describe('a hub', () => {
     expect(world.status()).toMatchObject({ state: 'DISCONNECTED', last_heartbeat_age_s: null })
   })
 
-  test.each(['wrap', 'remove'])('that announces %s ends the daemon cleanly', async (reason) => {
+  test.each(['wrap', 'remove'])('a hub that announces %s ends the daemon cleanly', async (reason) => {
     const world = await readyDaemon()
     world.hub.send({ type: 'lifecycle.shutdown', reason })
     await eventually('the end', () => world.stops.length === 1)
     expect(world.stops).toEqual([{ kind: 'lifecycle', detail: reason }])
   })
 
-  test('that stops itself ends nothing: the daemon waits for the next one', async () => {
+  test('a hub that announces its own stop does not end the daemon, which waits for the next one', async () => {
     const world = await readyDaemon()
     world.hub.send({ type: 'lifecycle.shutdown', reason: 'stopping' })
     world.hub.closeLinks()
@@ -308,7 +324,7 @@ describe('a hub', () => {
     expect(world.stops).toEqual([])
   })
 
-  test('that says the persona is wrapped ends the daemon, on the link or at the door', async () => {
+  test('a hub that reports persona_wrapped ends the daemon, on the link or at the token request', async () => {
     const refusal = toProblem(new TurnbellError('persona_wrapped', { detail: 'ada is wrapped' }), 'x')
     const onLink = await daemonWorld()
     onLink.hub.welcomes = false
@@ -326,14 +342,14 @@ describe('a hub', () => {
     ])
   })
 
-  test('that gave the registration to another daemon ends this one', async () => {
+  test('a hub that gave the registration to another daemon ends this one', async () => {
     const world = await readyDaemon()
     world.hub.closeLinks(4409, 'stale')
     await eventually('the end', () => world.stops.length === 1)
     expect(world.stops).toMatchObject([{ kind: 'replaced' }])
   })
 
-  test('that sends frames out of nowhere moves nothing', async () => {
+  test('unexpected frames of the hub change nothing', async () => {
     const world = await readyDaemon()
     world.hub.send({ type: 'pending', id: 'nobody asked', signals: [], total: 99, as_of_seq: 9 })
     world.hub.send({ type: 'pong' })
@@ -355,7 +371,7 @@ describe('a hub', () => {
 })
 
 describe('stopping', () => {
-  test('twice is stopping once, and nothing is left armed', async () => {
+  test('a second stop returns the first, and no timer remains', async () => {
     const clock = fakeClock()
     const world = await readyDaemon({ daemon: { clock } })
     await Promise.all([world.daemon.stop(), world.daemon.stop()])
@@ -365,7 +381,7 @@ describe('stopping', () => {
 })
 
 describe('a bug in a step', () => {
-  test('is told to the owner of the process, whoever brought the news, and nothing is handled after it', async () => {
+  test('a bug in a step is passed to the owner of the process, and no later event is handled', async () => {
     const bugs: unknown[] = []
     let broken = false
     const bug = new Error('the step broke')
@@ -379,7 +395,7 @@ describe('a bug in a step', () => {
     await world.first.turnBegins()
     world.hub.push()
     await eventually('the push', () => world.status().pending_count === 1)
-    // The end of the turn leads to EMITTING, within the handler of the shim's question: it gets no answer.
+    // The end of the turn leads to EMITTING while the shim's request is being handled, so the request gets no response.
     broken = true
     void world.first.turnEnds().catch(() => {})
     await eventually('the bug', () => bugs.length === 1)
@@ -391,20 +407,20 @@ describe('a bug in a step', () => {
   })
 })
 
-/** A daemon that goes on with the state of one to which this session was attached. */
+/** Returns a daemon that continues the state of a daemon with this session attached. */
 async function restartedDaemon(session_id: string) {
   const clock = fakeClock()
-  const world = await daemonWorld({ daemon: { clock, memory: await memoryOfSession(session_id) } })
+  const world = await daemonWorld({ daemon: { clock, state_file: await memoryOfSession(session_id) } })
   await world.daemon.start()
   await world.connected()
   return { clock, world }
 }
 
-/** The state file that a daemon leaves to which this session was attached. */
-async function memoryOfSession(session_id: string): Promise<MemoryFile> {
+/** Returns the state file of a daemon with this session attached. */
+async function memoryOfSession(session_id: string): Promise<StateFile> {
   let kept: string | null = null
-  const memory: MemoryFile = { read: () => kept, write: (text) => void (kept = text) }
-  const world = await readyDaemon({ daemon: { memory } })
+  const memory: StateFile = { read: () => kept, write: (text) => void (kept = text) }
+  const world = await readyDaemon({ daemon: { state_file: memory } })
   await world.first.report({ session_id })
   await eventually('the state file', () => kept?.includes(session_id) === true)
   await world.daemon.stop()

@@ -16,34 +16,34 @@ const config = Config.parse({
   },
 })
 
-describe('a daemon', () => {
+describe("a daemon's settings", () => {
   test.each([
-    ['nobody', [], 'no persona is named'],
-    ['a name that is none', ['--persona', 'Ada Lovelace'], '"Ada Lovelace"'],
+    ['no persona', [], '--persona is missing'],
+    ['an invalid name', ['--persona', 'Ada Lovelace'], '"Ada Lovelace"'],
     ['a path', ['--persona', '../ada'], '"../ada"'],
     ['a reserved name', ['--persona', 'operator', '--surface', 'mcp'], 'reserved'],
-    ['somebody without a surface', ['--persona', 'zoe'], 'personas.zoe'],
-    ['to type into a pane that nobody named', ['--persona', 'bob', '--surface', 'tmux'], 'in which pane'],
-    ['a surface that is none', ['--persona', 'ada', '--surface', 'emacs'], '"emacs"'],
-  ])('that is told %s refuses to start', (_, argv, detail) => {
+    ['a persona without a surface', ['--persona', 'zoe'], 'personas.zoe'],
+    ['a tmux surface without a pane', ['--persona', 'bob', '--surface', 'tmux'], 'pane'],
+    ['an unknown surface', ['--persona', 'ada', '--surface', 'emacs'], '"emacs"'],
+  ])('a daemon started with %s refuses to start', (_, argv, detail) => {
     const start = () => settingsFrom(readFlags(argv), config)
     expect(start).toThrow(expect.objectContaining({ code: 'config_invalid' }))
     expect(start).toThrow(detail)
   })
 
   test.each([[['--remote', 'x']], [['--persona']], [['ada']], [['--persona=ada', '--json=1']]])(
-    'does not understand %j',
+    'the arguments %j are usage_invalid',
     (argv) => {
       expect(() => readFlags(argv)).toThrow(expect.objectContaining({ code: 'usage_invalid' }))
     },
   )
 
-  test('takes its surface from the configuration, and from the flag above it', () => {
+  test('the surface is taken from the configuration, and overridden by the flag', () => {
     expect(settingsFrom(readFlags(['--persona', 'eve']), config).surface).toBe('claude-code')
     expect(settingsFrom(readFlags(['--persona', 'eve', '--surface', 'mcp']), config).surface).toBe('mcp')
   })
 
-  test('starts a shim where it owns the surface, or is told what to run; all but commands give receipts', () => {
+  test('a shim is started for owned and configured surfaces; all but commands give receipts', () => {
     const of = (name: string) => settingsFrom(readFlags(['--persona', name]), config)
     const trusts = { receipts: true }
     expect(of('ada')).toMatchObject({
@@ -59,7 +59,7 @@ describe('a daemon', () => {
     expect(of('tam')).toMatchObject({ shim: 'tmux/shim.js', rules: trusts })
   })
 
-  test('of a surface that the flag says uses nothing that was written for another', () => {
+  test('a surface given by the flag ignores settings of the configured one', () => {
     const of = (...argv: string[]) => settingsFrom(readFlags(argv), config)
     expect(of('--persona', 'gem', '--surface', 'mcp').shim).toBe(null)
     expect(of('--persona', 'hal', '--surface', 'codex').shim).toBe('codex/shim.js')

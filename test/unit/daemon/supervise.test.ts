@@ -1,8 +1,8 @@
 import { describe, expect, test } from 'vitest'
 import { createSupervisor, type ShimProcess } from '../../../src/daemon/supervise.ts'
 import { silentLog } from '../../../src/ports/log.ts'
-import { fakeClock } from '../../support/fake-clock.ts'
-import { daemonWorld } from '../../support/daemon-world.ts'
+import { fakeClock } from '../../support/fakes/fake-clock.ts'
+import { daemonWorld } from '../../support/worlds/daemon-world.ts'
 
 function supervised() {
   const clock = fakeClock()
@@ -20,7 +20,7 @@ function supervised() {
 }
 
 describe('a supervised shim', () => {
-  test('that keeps crashing is started again after 1 s, growing to 60 s', async () => {
+  test('a shim that keeps crashing is restarted after 1 s, growing to 60 s', async () => {
     const { clock, starts, supervisor } = supervised()
     supervisor.start()
     for (let crash = 0; crash < 9; crash += 1) {
@@ -32,7 +32,7 @@ describe('a supervised shim', () => {
     expect(supervisor.restarts()).toBe(9)
   })
 
-  test('that was stable for a minute starts over with short delays', async () => {
+  test('a shim that was stable for a minute is restarted with short delays again', async () => {
     const { clock, starts, supervisor } = supervised()
     supervisor.start()
     starts[0]?.exit()
@@ -45,17 +45,17 @@ describe('a supervised shim', () => {
     expect(starts).toHaveLength(4)
   })
 
-  test('that ended is started at once when somebody wants the surface back', () => {
+  test('a shim that exited is restarted at once for resume_surface', () => {
     const { starts, supervisor } = supervised()
     supervisor.start()
-    supervisor.hurry()
+    supervisor.restartNow()
     expect(starts).toHaveLength(1)
     starts[0]?.exit()
-    supervisor.hurry()
+    supervisor.restartNow()
     expect(starts).toHaveLength(2)
   })
 
-  test('is asked to stop, then killed after its grace', async () => {
+  test('a shim is asked to stop, then killed after its grace', async () => {
     const { clock, starts, supervisor } = supervised()
     supervisor.start()
     const stopped = supervisor.stop()
@@ -70,7 +70,7 @@ describe('a supervised shim', () => {
     expect(starts).toHaveLength(1)
   })
 
-  test('that waits for its restart is not started once the daemon stops', async () => {
+  test('a shim that waits for its restart is not started once the daemon stops', async () => {
     const { clock, starts, supervisor } = supervised()
     supervisor.start()
     starts[0]?.exit()
@@ -80,7 +80,7 @@ describe('a supervised shim', () => {
     expect(clock.armed()).toBe(0)
   })
 
-  test('has its restarts in the status of its daemon', async () => {
+  test("the daemon's status contains the restarts of its shim", async () => {
     const clock = fakeClock()
     const exits: (() => void)[] = []
     const world = await daemonWorld({

@@ -1,18 +1,18 @@
-/** The coordinator as agents reach it: through every door of a whole hub, on a clock that the test moves. */
+/** Tests the coordinator through every transport of a whole hub, on a clock that the test moves. */
 import { encode } from 'gpt-tokenizer'
 import { afterEach, describe, expect, test } from 'vitest'
 import type { CoordinatorStatus } from '../../../src/contracts/coordination.ts'
-import { LIMITS } from '../../../src/contracts/limits.ts'
+import { LIMITS } from '../../../src/contracts/limits/limits.ts'
 import { FACADES } from '../../../src/facades/all.ts'
-import { projectMcp } from '../../../src/kernel/project-mcp.ts'
+import { projectMcp } from '../../../src/kernel/projections/project-mcp.ts'
 import { eventually } from '../../support/eventually.ts'
-import { liveHub, type LiveHub } from '../../support/live-hub.ts'
-import { smallKernel } from '../../support/small-kernel.ts'
+import { liveHub, type LiveHub } from '../../support/worlds/live-hub.ts'
+import { smallKernel } from '../../support/worlds/small-kernel.ts'
 
 let hub: LiveHub
 afterEach(() => hub?.close())
 
-/** An action of the coordinator as the agent of a persona, over HTTP. */
+/** Calls an action of the coordinator over HTTP as the agent of a persona. */
 const as =
   (identity: string, session_id?: string) =>
   <T = Record<string, unknown>>(action: string, params: object = {}) =>
@@ -23,7 +23,7 @@ const locks = async () =>
   )
 
 describe('the coordinator', () => {
-  test('shows two agents that share one hub, and what each of them holds', async () => {
+  test('the status contains two agents on one hub with the locks of each', async () => {
     hub = await liveHub()
     const [ada, bob] = [as('ada', 'run-1'), as('bob', 'run-2')]
     await ada('register', { purpose: 'parser' })
@@ -41,7 +41,7 @@ describe('the coordinator', () => {
     expect(await bob('lock', { resource: 'src/a.ts' })).toMatchObject({ identity: 'bob', epoch: 2 })
   })
 
-  test('tells whoever listens of locks and blockings as they come and go', async () => {
+  test('subscribers are notified of locks and blockings that are added and removed', async () => {
     hub = await liveHub()
     const listener = await hub.join('cyd', 'agent', { session_id: 'run-3', surface: 'mcp' })
     await listener.ask({ type: 'subscribe', channel: 'global' })
@@ -61,7 +61,7 @@ describe('the coordinator', () => {
     ])
   })
 
-  test('frees what a session held when its link closes', async () => {
+  test('the locks of a session are released when its link closes', async () => {
     hub = await liveHub()
     const link = await hub.join('ada', 'agent', { session_id: 'run-1', surface: 'mcp' })
     const answer = await link.ask({
@@ -74,7 +74,7 @@ describe('the coordinator', () => {
     expect(await locks()).toEqual(['ada docs'])
   })
 
-  test('keeps what is held over a restart, also of sessions whose links the stopping hub ended', async () => {
+  test('leases survive a restart, also of sessions whose links the stopping hub ended', async () => {
     hub = await liveHub()
     const { stores, clock } = hub
     const link = await hub.join('ada', 'agent', { session_id: 'run-1', surface: 'mcp' })
@@ -89,7 +89,7 @@ describe('the coordinator', () => {
     })
   })
 
-  test('frees everything of a persona that is wrapped', async () => {
+  test('all resources of a wrapped persona are released', async () => {
     hub = await liveHub()
     const ada = as('ada')
     await ada('lock', { resource: 'deploy' })
@@ -100,7 +100,7 @@ describe('the coordinator', () => {
     await expect(ada('lock', { resource: 'deploy' })).rejects.toThrow('persona_wrapped')
   })
 
-  test('counts any call of a registered agent as a sign of life', async () => {
+  test('any call of a registered agent counts as a sign of life', async () => {
     hub = await liveHub()
     const ada = as('ada', 'run-1')
     await ada('register')
@@ -112,7 +112,7 @@ describe('the coordinator', () => {
     expect((await hub.call<CoordinatorStatus>('coordinator', 'status')).agents).toEqual([])
   })
 
-  test('names the audience of a broadcast on a topic', async () => {
+  test('a broadcast on a topic names its audience', async () => {
     hub = await liveHub()
     for (const identity of ['ada', 'bob', 'cyd'])
       await hub.call('personas', 'add', { identity, surface: 'mcp' })
@@ -126,7 +126,7 @@ describe('the coordinator', () => {
     })
   })
 
-  test('answers to its old names, in which the caller named itself', async () => {
+  test('old names of the coordinator work, in which the caller names itself', async () => {
     hub = await liveHub()
     const call = async (tool: string, params: object) => {
       const answer = await hub.http('POST', '/call', { token: hub.token('ada'), body: { tool, params } })
@@ -152,7 +152,7 @@ describe('the coordinator', () => {
     })
   })
 
-  test('lets observers look, and daemons not even that', async () => {
+  test("observers may read the coordinator's state, and daemons may not", async () => {
     hub = await liveHub()
     const look = (kind: 'observer' | 'daemon', action: string, params: object = {}) =>
       hub.call('coordinator', action, params, hub.token('eve', kind))
@@ -164,7 +164,7 @@ describe('the coordinator', () => {
     await expect(look('daemon', 'register')).rejects.toThrow('kind_forbidden')
   })
 
-  test('costs its reader little: under 190 tokens in full, under 100 in the smallest list', () => {
+  test('the coordinator costs under 190 tokens in full, and under 100 in the smallest list', () => {
     const list = (detail: 'full' | 'micro') =>
       projectMcp(smallKernel(FACADES)).tools({ kind: 'agent' }, { detail })
     const cost = (detail: 'full' | 'micro') =>

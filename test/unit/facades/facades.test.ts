@@ -1,17 +1,17 @@
-/** House rules of every facade, so that twenty more can be trusted like the first. */
+/** Rules that every facade has to follow. */
 import { describe, expect, test } from 'vitest'
 import { FACADES } from '../../../src/facades/all.ts'
 import { createRegistry } from '../../../src/kernel/registry.ts'
 import { jsonSchema } from '../../../src/kernel/schema.ts'
-import { ERRORS } from '../../../src/contracts/error-catalogue.ts'
-import { startSmallHub } from '../../support/small-hub.ts'
+import { ERRORS } from '../../../src/contracts/errors/error-catalogue.ts'
+import { startSmallHub } from '../../support/worlds/small-hub.ts'
 
 const registry = createRegistry(FACADES)
 const all = registry.actions.map((found) => [`${found.facade.name}.${found.name}`, found] as const)
 
 describe('every facade', () => {
   test.each(FACADES.map((facade) => [facade.name, facade] as const))(
-    '%s says what it is, shortly',
+    '%s has a short description',
     (_, facade) => {
       expect(facade.summary).toMatch(/^[A-Z].{10,110}\.$/)
       expect(facade.compact).toMatch(/^[A-Z].{5,60}\.$/)
@@ -21,32 +21,32 @@ describe('every facade', () => {
 })
 
 describe('every action', () => {
-  test.each(all)('%s has one line that a model can choose by', (_, { action }) => {
+  test.each(all)('%s has a description of one line', (_, { action }) => {
     expect(action.summary).toMatch(/^[A-Z].{10,120}\.$/)
     expect(action.summary).not.toMatch(/\n/)
   })
 
-  test.each(all)('%s refuses what it does not know', (_, { action }) => {
+  test.each(all)('%s rejects unknown parameters', (_, { action }) => {
     expect(jsonSchema(action.input, 'input')).toMatchObject({ type: 'object', additionalProperties: false })
     expect(action.input.safeParse({ no_such_field: 1 }).success).toBe(false)
   })
 
-  test.each(all)('%s answers an object and names only known errors', (_, { action }) => {
-    // What only hands on another's answer may answer anything.
+  test.each(all)('%s returns an object and declares only known errors', (_, { action }) => {
+    // An action that returns the result of another one may return anything.
     if (action.delegates !== true) {
       expect(jsonSchema(action.output, 'output')).toMatchObject({ type: 'object' })
     }
     for (const code of action.errors) expect(Object.keys(ERRORS)).toContain(code)
   })
 
-  test.each(all)('%s has examples that fit', (_, { action }) => {
+  test.each(all)('%s has valid examples', (_, { action }) => {
     const examples = action.examples ?? []
     if (examples.length === 0)
       expect(action.input.safeParse({}).success, 'fits without parameters').toBe(true)
     for (const example of examples) expect(action.input.safeParse(example).success).toBe(true)
   })
 
-  test.each(all)('%s speaks snake_case', (_, { action }) => {
+  test.each(all)('%s uses snake_case', (_, { action }) => {
     const fields = [jsonSchema(action.input, 'input'), jsonSchema(action.output, 'output')].flatMap(
       (schema) => Object.keys(schema['properties'] ?? {}),
     )
@@ -54,14 +54,14 @@ describe('every action', () => {
   })
 })
 
-/** Every reader pays for a tool of its own at every turn: what only looks is a part of its facade. */
-test('an action that changes nothing has a tool of its own only to find others', () => {
+/** Every tool costs tokens in every turn, so a read-only action is part of its facade's tool. */
+test('a read-only action has its own tool only if it finds other actions', () => {
   const looking = all.filter(([, { action }]) => action.own_tool !== undefined && !action.mutates)
   expect(looking.map(([name]) => name)).toEqual(['tool.search', 'tool.describe'])
 })
 
 describe('the lifecycle of a persona', () => {
-  test('knows its rest by the old name, too, which is as much the operator’s', async () => {
+  test('the lifecycle actions of a persona have the same permissions under the old name', async () => {
     const hub = await startSmallHub()
     try {
       await hub.personas.add({ identity: 'ada', surface: 'mcp' })
@@ -74,7 +74,7 @@ describe('the lifecycle of a persona', () => {
     }
   })
 
-  test('is the operator’s: add, wrap, add again, remove', async () => {
+  test('the lifecycle of a persona belongs to the operator: add, wrap, add again, remove', async () => {
     const hub = await startSmallHub()
     try {
       const call = async (action: string, params: object) =>
@@ -106,7 +106,7 @@ describe('the lifecycle of a persona', () => {
     }
   })
 
-  test('a project goes with its personas', async () => {
+  test('a removed project takes its personas along', async () => {
     const hub = await startSmallHub()
     try {
       for (const identity of ['ada', 'bob'])
@@ -122,7 +122,7 @@ describe('the lifecycle of a persona', () => {
 })
 
 describe('signals', () => {
-  test('go round: broadcast, inbox, release, ack with a result that returns to its sender', async () => {
+  test('signals pass through broadcast, inbox, release, and an ack whose result returns to the sender', async () => {
     const hub = await startSmallHub()
     try {
       for (const identity of ['ada', 'bob', 'cyd']) await hub.personas.add({ identity, surface: 'mcp' })
@@ -163,7 +163,7 @@ describe('signals', () => {
     }
   })
 
-  test('under the coordinator’s old names and parameters', async () => {
+  test("signals work under the coordinator's old names and parameters", async () => {
     const hub = await startSmallHub()
     try {
       for (const identity of ['ada', 'bob']) await hub.personas.add({ identity, surface: 'mcp' })

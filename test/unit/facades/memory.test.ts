@@ -1,6 +1,6 @@
-/** Shared memory through the doors of a hub, under today's names and those of another tool. */
+/** Tests the shared memory through the transports of a hub, under its current names and those of another tool. */
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { startSmallHub, type SmallHub } from '../../support/small-hub.ts'
+import { startSmallHub, type SmallHub } from '../../support/worlds/small-hub.ts'
 
 let hub: SmallHub
 beforeAll(async () => {
@@ -19,7 +19,7 @@ const call = async (tool: string, params: object, { token = hub.token('bob'), he
 }
 
 describe('the names of another tool', () => {
-  test('work with its parameters, and answer what it answers', async () => {
+  test('names of another tool accept its parameters and return its results', async () => {
     const need = await call('twining_post', {
       entry_type: 'need',
       summary: 'Review auth',
@@ -92,7 +92,7 @@ describe('the names of another tool', () => {
     })
   })
 
-  test('are found through tool_invoke as well, and never listed', async () => {
+  test('names of another tool are found through tool_invoke as well, and never listed', async () => {
     const invoked = await hub.request('POST', '/api/tool/invoke', {
       ...{ body: { name: 'twining_status', args: {} }, token: hub.token('bob') },
     })
@@ -101,7 +101,7 @@ describe('the names of another tool', () => {
     expect(text).not.toContain('"name":"twining_')
   })
 
-  test('refuse what they refuse under today’s', async () => {
+  test('names of another tool reject the same calls as the current names', async () => {
     expect(await call('twining_post', { entry_type: 'need' })).toMatchObject({ code: 'params_invalid' })
     expect(await call('twining_post', { entry_type: 'decision', summary: 'x' })).toMatchObject({
       ...{ code: 'params_invalid', detail: expect.stringContaining('rationale') as string },
@@ -121,7 +121,7 @@ describe('the project', () => {
     return (await call('twining_status', {}, asked))['project']
   }
 
-  test('is the one that the call names, by its root or its id', async () => {
+  test('a memory call refers to the project that it names, by root or id', async () => {
     expect(await posted({ 'x-scope': '/projects/shop' })).toBe('shop')
     const { body } = await hub.request('POST', '/api/projects/list', { body: {} })
     const known = body['projects'] as unknown as { project_id: string; root: string }[]
@@ -129,14 +129,14 @@ describe('the project', () => {
     expect(await posted({ 'x-scope': shop?.project_id ?? '' })).toBe('shop')
   })
 
-  test('is the caller’s own where it names none, and only a known one where it is an agent', async () => {
+  test("a memory call without a project refers to the caller's own, and an agent's only to a known one", async () => {
     expect(await posted({}, hub.token('bob'))).toBe('bob')
     const refused = await call('twining_status', {}, { headers: { 'x-scope': '/projects/unheard' } })
     expect(refused).toMatchObject({ code: 'project_unknown' })
   })
 })
 
-test('events of what was remembered are found by those who may hear them', async () => {
+test('memory events are found by callers with permission', async () => {
   await call('context_event_append', { message: 'staging was deployed' })
   const found = await call('context_event_search', { query: 'deployed' })
   expect(found).toMatchObject({ events: [{ type: 'context.event', agent_id: 'bob' }] })
@@ -147,8 +147,8 @@ test('events of what was remembered are found by those who may hear them', async
   expect(artifacts).toMatchObject({ records: [], total: 0 })
 })
 
-describe('what another tool remembered', () => {
-  test('is taken over by the operator alone, and no agent hears of the way', async () => {
+describe('importing the memory of another tool', () => {
+  test('importing is open to the operator only, and the path is hidden from agents', async () => {
     const params = { entries: [] }
     const refused = await hub.request('POST', '/api/context/import', {
       body: params,

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, expect, test } from 'vitest'
-import { startSmallHub, type SmallHub } from '../../support/small-hub.ts'
+import { startSmallHub, type SmallHub } from '../../support/worlds/small-hub.ts'
 
 let hub: SmallHub
 beforeAll(async () => {
@@ -28,7 +28,7 @@ test('teammates of the same project come first, and personas that take no signal
   expect(others).toBe('Other agents: bob (codex), abe (mcp). The person is operator.')
 })
 
-test('waiting signals are counted with their senders, never with what they say', async () => {
+test('waiting signals are counted with their senders, without their contents', async () => {
   for (const payload of ['first secret', 'second secret'])
     await call('signals', 'send', { to: 'ada', intent: 'plot', payload }, hub.token('bob'))
   const told = await primer()
@@ -36,16 +36,17 @@ test('waiting signals are counted with their senders, never with what they say',
   expect(told.join('\n')).not.toMatch(/secret|plot/)
 })
 
-test('what a session drained and did not complete is counted with its senders', async () => {
-  const drain = { token: hub.token('ada', 'agent', 's1'), body: { tool: 'signals_pending', params: {} } }
-  await hub.signals.turnReported('ada', 's1', 'busy', 1)
-  expect((await hub.request('POST', '/call', drain)).status).toBe(200)
-  await hub.signals.turnReported('ada', 's1', 'idle', 1)
+test('drained signals that are not completed are counted with their senders', async () => {
+  const token = hub.token('ada', 'agent', 's1')
+  const drain = (params: object) =>
+    hub.request('POST', '/call', { token, body: { tool: 'signals_pending', params } })
+  const { drain_id } = (await drain({})).body['result'] as { drain_id: string }
+  expect((await drain({ confirm: drain_id })).status).toBe(200)
   const lines = (await primer()).slice(2, 4)
   expect(lines).toEqual(['No signals wait.', 'Taken and not completed: 2, from bob.'])
 })
 
-test('the memory shows a pin, then the newest warnings, and always a decision', async () => {
+test('the memory part shows a pin, then the newest warnings, and always a decision', async () => {
   const post = (entry_type: string, summary: string) =>
     call('blackboard', 'post', { entry_type, summary, scope: 'project' })
   await post('warning', 'Old one')
@@ -78,7 +79,7 @@ test('a scope that the persona may not read is replaced by its own project', asy
   expect(additionalContext).toContain('project shop')
 })
 
-test('an agent gets only its own primer; the operator names a persona that exists', async () => {
+test('an agent gets only its own primer; the operator names an existing persona', async () => {
   expect((await call('context', 'primer', { agent_id: 'bob' })).body.code).toBe('identity_mismatch')
   expect((await call('context', 'primer', {}, hub.operator)).body.code).toBe('params_invalid')
   expect((await call('context', 'primer', { agent_id: 'adda' }, hub.operator)).body.code).toBe(

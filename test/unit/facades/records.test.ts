@@ -1,12 +1,12 @@
-/** Facades that are only records, through the doors of a hub. */
+/** Tests facades that only store records, through the transports of a hub. */
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import type { KeptRecord } from '../../../src/contracts/records.ts'
-import { startSmallHub, type SmallHub } from '../../support/small-hub.ts'
-import { testRepository } from '../../support/test-repository.ts'
+import type { KeptRecord } from '../../../src/contracts/memory/records.ts'
+import { startSmallHub, type SmallHub } from '../../support/worlds/small-hub.ts'
+import { testRepository } from '../../support/disk/test-repository.ts'
 
 const FACETS = ['core', 'work', 'design', 'knowledge', 'admin']
 
-/** Each test has its own, so that none sees the records of another. */
+/** Each test has its own project, so that none sees the records of another. */
 const PROJECTS = ['links', 'adr', 'adrs', 'architect', 'dojo', 'old-adrs', 'sentinel', 'shop', 'store']
 
 let hub: SmallHub
@@ -28,7 +28,7 @@ const NOWHERE = '01JZ0000000000000000000000'
 const texts = (page: Record<string, unknown>) => (page['records'] as KeptRecord[]).map(({ text }) => text)
 
 describe('friction', () => {
-  test('is logged, met again, resolved, and listed by what it says', async () => {
+  test('a friction is logged, repeated, resolved, and found by its text', async () => {
     const call = ada()
     const { id } = await call('friction/log', { text: 'Slow tests', tags: ['tests'] })
     await call('friction/log', { text: 'No free port' })
@@ -43,7 +43,7 @@ describe('friction', () => {
     ])
   })
 
-  test('is refused where it says nothing, or too much', async () => {
+  test('a friction with an empty or too long text is rejected', async () => {
     const call = ada()
     expect(await call('friction/log', {})).toMatchObject({ code: 'params_invalid' })
     expect(await call('friction/log', { text: 'x', count: 7 })).toMatchObject({ code: 'params_invalid' })
@@ -57,14 +57,14 @@ describe('friction', () => {
     expect(await call('friction/resolve', { id, text: 'y' })).toMatchObject({ code: 'params_invalid' })
   })
 
-  test('is listed by a plain GET', async () => {
+  test('frictions are listed by a plain GET', async () => {
     const page = await hub.request('GET', '/api/friction/list?status=resolved&limit=1', {
       token: hub.token('ada', 'observer'),
     })
     expect(texts(page.body)).toEqual(['Slow tests'])
   })
 
-  test('is only looked at by an observer', async () => {
+  test('an observer may only read frictions', async () => {
     const token = hub.token('ada', 'observer')
     const refused = await hub.request('POST', '/api/friction/log', { body: { text: 'x' }, token })
     expect(refused.body).toMatchObject({ code: 'kind_forbidden' })
@@ -72,7 +72,7 @@ describe('friction', () => {
 })
 
 describe('feedback and learnings', () => {
-  test('are added and listed, newest first, and never closed', async () => {
+  test('feedback and learnings are added and listed, newest first, and never closed', async () => {
     const call = ada()
     await call('feedback/submit', { text: 'Good', tags: ['tools'] })
     const { id } = await call('learnings/append', { text: 'One', scope: 'test/', agent_id: 'ada/2' })
@@ -85,7 +85,7 @@ describe('feedback and learnings', () => {
     expect(closed).toMatchObject({ code: 'transition_forbidden' })
   })
 
-  test('are of the project that the caller, or the call, is about', async () => {
+  test('feedback and learnings belong to the project of the caller or of the call', async () => {
     await as('bob')('learnings/append', { text: 'Of bob' })
     await ada({ 'x-scope': '/projects/shop' })('learnings/append', { text: 'Of the shop' })
     expect(texts(await as('bob')('learnings/list', {}))).toEqual(['Of bob'])
@@ -97,7 +97,7 @@ describe('feedback and learnings', () => {
   })
 })
 
-test('a list takes by GET what it takes by POST, where a field has several forms', async () => {
+test('a list accepts the same forms of a field by GET and by POST', async () => {
   for (const query of [
     'friction/list?count=1',
     'coordinator/history?since=1',
@@ -107,7 +107,7 @@ test('a list takes by GET what it takes by POST, where a field has several forms
 })
 
 describe('sentinel', () => {
-  test('keeps issues with their epics, under today’s names and the old ones', async () => {
+  test('issues are stored with their epics, under current and old names', async () => {
     const call = ada({ 'x-scope': '/projects/sentinel' })
     const old = async (tool: string, params: object) => {
       const request = {
@@ -147,7 +147,7 @@ describe('sentinel', () => {
     ['sentinel/create_issue', { title: 'x' }, 'epic_id', 'epic'],
     ['sentinel/create_test_spec', { title: 'x', steps: ['y'], expected: 'z' }, 'issue_id', 'issue'],
     ['store/put', { kind: 'issue', record: { title: 'x' } }, 'epic_id', 'epic'],
-  ])('refuses a link that leads nowhere, and tells the near id: %s', async (action, params, field, kind) => {
+  ])('a link to a missing record is rejected with a similar id: %s', async (action, params, field, kind) => {
     const call = ada({ 'x-scope': '/projects/links' })
     const record = kind === 'epic' ? { title: 'e' } : { title: 'i' }
     const there = (await call('store/put', { kind, record }))['id'] as string
@@ -165,7 +165,7 @@ describe('sentinel', () => {
     expect(made).toMatchObject({ [field]: there })
   })
 
-  test('keeps how to see that an issue is done', async () => {
+  test('test specs are stored with their issue', async () => {
     const call = ada({ 'x-scope': '/projects/sentinel' })
     const { id: issue_id } = await call('sentinel/create_issue', { title: 'Cookies' })
     const spec = { title: 'Cookies', steps: ['Log in'], expected: 'The start page.', issue_id }
@@ -176,7 +176,7 @@ describe('sentinel', () => {
 })
 
 describe('a scan of the code', () => {
-  test('is called by today’s name and the old ones, about the project of the call', async () => {
+  test('a scan is called by its current and old names, for the project of the call', async () => {
     const repository = testRepository()
     repository.write('a', 'TODO\n')
     repository.commit('a')
@@ -200,7 +200,7 @@ describe('a scan of the code', () => {
 })
 
 describe('architect', () => {
-  test('keeps policies until they are retired', async () => {
+  test('policies apply until they are retired', async () => {
     const call = ada({ 'x-scope': '/projects/architect' })
     const policy = await call('architect/create_policy', { title: 'No network', text: 'In unit tests.' })
     expect(policy).toMatchObject({ status: 'active', severity: 'warning' })
@@ -213,7 +213,7 @@ describe('architect', () => {
 
   const JOURNAL = { title: 'Keep signals in a journal', decision: 'They are appended and synced.' }
 
-  test('keeps what was decided, as decisions of one domain', async () => {
+  test('architecture decisions are stored as decisions of one domain', async () => {
     const call = ada({ 'x-scope': '/projects/adr' })
     const adr = await call('architect/create_adr', {
       ...JOURNAL,
@@ -243,7 +243,7 @@ describe('architect', () => {
       expect(await call('architect/read_adr', { id })).toMatchObject({ code: 'record_unknown' })
   })
 
-  test('replaces a decision by another, and overrides one by hand', async () => {
+  test('an architecture decision is replaced by another, or overridden manually', async () => {
     const call = ada({ 'x-scope': '/projects/adrs' })
     const first = await call('architect/create_adr', { ...JOURNAL, status: 'provisional' })
     expect(first).toMatchObject({ status: 'provisional' })
@@ -267,15 +267,15 @@ describe('architect', () => {
   test.each<[string, object]>([
     ['no title', { decision: 'x' }],
     ['no decision', { title: 'x' }],
-    ['a title without an end', { ...JOURNAL, title: 'x'.repeat(201) }],
-    ['a status that it only comes to', { ...JOURNAL, status: 'superseded' }],
+    ['a title that is too long', { ...JOURNAL, title: 'x'.repeat(201) }],
+    ['a final status', { ...JOURNAL, status: 'superseded' }],
     ['a domain of its own', { ...JOURNAL, domain: 'api' }],
     ['an alternative without an option', { ...JOURNAL, alternatives: [{ pros: ['x'] }] }],
-  ])('refuses %s', async (_, params) => {
+  ])('architect rejects %s', async (_, params) => {
     expect(await ada()('architect/create_adr', params)).toMatchObject({ code: 'params_invalid' })
   })
 
-  test('knows what its tools were called, and what their parameters were', async () => {
+  test('architect supports its old tool and parameter names', async () => {
     const old = async (tool: string, params: object) => {
       const headers = { 'x-scope': '/projects/old-adrs' }
       const asked = { body: { tool, params }, token: hub.token('ada'), headers }
@@ -302,7 +302,7 @@ describe('architect', () => {
 })
 
 describe('dojo', () => {
-  test('is still found at its old path', async () => {
+  test('dojo is still found at its old path', async () => {
     const asked = await hub.request('POST', '/dojo/add_wish', { body: { text: 'A link checker' } })
     expect(asked).toMatchObject({ status: 200, body: { kind: 'wish', text: 'A link checker' } })
     const listed = await hub.request('GET', '/dojo/list_wishes?text=link')
@@ -310,7 +310,7 @@ describe('dojo', () => {
     expect(await hub.request('GET', '/dojo/add_wish')).toMatchObject({ status: 404 })
   })
 
-  test('leads from a wish to a proposal', async () => {
+  test('a proposal refers to its wish', async () => {
     const call = ada({ 'x-scope': '/projects/dojo' })
     const wish = await call('dojo/add_wish', { text: 'A link checker', links: ['docs/'] })
     const wish_id = wish['id']
@@ -331,7 +331,7 @@ describe('dojo', () => {
 })
 
 describe('the store', () => {
-  test('puts, finds and closes what the facades put, and the other way round', async () => {
+  test('the store puts, finds and closes records of the facades, and the other way round', async () => {
     const call = ada({ 'x-scope': '/projects/store', 'x-agent-id': 'ada/worker' })
     const put = await call('store/put', { kind: 'friction', record: { text: 'Stored' } })
     expect(put).toMatchObject({ kind: 'friction', status: 'open', count: 1, agent_id: 'ada/worker' })
@@ -347,7 +347,7 @@ describe('the store', () => {
     expect(closed).toMatchObject({ status: 'resolved', resolution: 'Mended' })
   })
 
-  test('names the kinds that there are, and what a record of one lacks', async () => {
+  test('the store names its kinds, and the missing fields of a record', async () => {
     const call = ada()
     expect(await call('store/put', { kind: 'frictoin', record: {} })).toMatchObject({
       code: 'kind_unknown',
@@ -362,7 +362,7 @@ describe('the store', () => {
     })
   })
 
-  test('has an example for every kind that it can keep', () => {
+  test('the store has an example for every kind', () => {
     for (const { kind, input } of hub.records.kinds.list()) {
       for (const example of kind.examples ?? []) expect(input.safeParse(example).success).toBe(true)
     }
@@ -371,7 +371,7 @@ describe('the store', () => {
 })
 
 describe('the registry', () => {
-  test('knows projects by path and alias, the ones of personas included', async () => {
+  test('the registry finds projects by path and alias, including those of personas', async () => {
     const call = ada()
     const added = await call('registry/add', { path: '/projects/shop/', name: 'Shop', aliases: ['shop'] })
     expect(added).toMatchObject({ root: '/projects/shop', name: 'Shop', aliases: ['shop'] })
@@ -394,7 +394,7 @@ describe('the registry', () => {
     })
   })
 
-  test('forgets a project only for the operator, with its personas, by any of its names', async () => {
+  test('the registry removes a project for the operator only, with its personas, by any of its names', async () => {
     await hub.personas.add({ identity: 'cyd', surface: 'mcp', project: '/projects/cyd' })
     const added = await ada()('registry/alias', { project: '/projects/cyd', alias: 'cyds' })
     expect(added).toMatchObject({ aliases: ['cyds'] })

@@ -1,10 +1,10 @@
-/** Runs as agents reach them, through the doors of a hub that offers the facet. */
+/** Tests runs through the transports of a hub that exposes the facet. */
 import { encode } from 'gpt-tokenizer'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { FACADES } from '../../../src/facades/all.ts'
-import { projectMcp } from '../../../src/kernel/project-mcp.ts'
-import { smallKernel } from '../../support/small-kernel.ts'
-import { startSmallHub, type SmallHub } from '../../support/small-hub.ts'
+import { projectMcp } from '../../../src/kernel/projections/project-mcp.ts'
+import { smallKernel } from '../../support/worlds/small-kernel.ts'
+import { startSmallHub, type SmallHub } from '../../support/worlds/small-hub.ts'
 
 let hub: SmallHub
 beforeAll(async () => {
@@ -12,7 +12,7 @@ beforeAll(async () => {
 })
 afterAll(() => hub.close())
 
-/** A call by one name as the agent of a persona; `agent_id` is what it calls itself. */
+/** Calls a tool as the agent of a persona; `agent_id` is its self-chosen name. */
 const call = async (identity: string, tool: string, params: object, agent_id = identity) => {
   const { body } = await hub.request('POST', '/call', {
     ...{ body: { tool, params }, token: hub.token(identity), headers: { 'x-agent-id': agent_id } },
@@ -21,12 +21,12 @@ const call = async (identity: string, tool: string, params: object, agent_id = i
 }
 
 describe('vector', () => {
-  test('is not there where its facet is not offered', async () => {
+  test('vector is missing if its facet is not exposed', async () => {
     const closed = await smallKernel(FACADES).call('vector', 'list_runs')
     expect(closed).toMatchObject({ ok: false, problem: { code: 'facet_forbidden' } })
   })
 
-  test('follows a run from its prompt to its outcome, under new names and old ones', async () => {
+  test('vector follows a run from its prompt to its outcome, under current and old names', async () => {
     const { run_id } = await call('ada', 'vector_createRun', { prompt: 'Split the parser.' })
     await call('ada', 'vectorCheckpoint', { run_id, summary: 'half' })
     await call('ada', 'vector_log_event', { run_id, type: 'x.deploy.started', data: { to: 'test' } })
@@ -55,7 +55,7 @@ describe('vector', () => {
     })
   })
 
-  test('names the field that a known type of event lacks', async () => {
+  test('vector names the missing field of a known event type', async () => {
     const { run_id } = await call('ada', 'vector_create_run', { prompt: 'x' })
     const log = async (fact: object) => (await call('ada', 'vector_log_event', { run_id, ...fact }))['detail']
     expect(await log({ type: 'delegation_sent', data: { target_agent: 'bob' } })).toBe(
@@ -67,7 +67,7 @@ describe('vector', () => {
     expect(await log({ type: 'tests_run', data: {} })).toContain('a type of your own begins with x.')
   })
 
-  test('knows agents by what they call themselves, and tells who it really was', async () => {
+  test('vector shows agents by their own names, and the real caller', async () => {
     const { run_id, agent_id } = await call('ada', 'vector_create_run', { prompt: 'x' }, 'ada/reviewer')
     expect(agent_id).toBe('ada/reviewer')
     expect(await call('ada', 'vector_list_runs', { agent_id: 'ada/reviewer' })).toMatchObject({
@@ -76,7 +76,7 @@ describe('vector', () => {
     expect(hub.events.read({ run_id, limit: 1 }).events).toMatchObject([{ agent_id: 'ada' }])
   })
 
-  test('scores a prompt, and refuses what it cannot read', async () => {
+  test('vector scores a prompt, and rejects invalid ones', async () => {
     expect(await call('ada', 'vector_scorePrompt', { prompt: 'Fix src/a.ts.' })).toMatchObject({
       score: expect.any(Number) as number,
     })
@@ -88,7 +88,7 @@ describe('vector', () => {
     expect(await call('ada', 'vector_complete_run', { run_id })).toMatchObject({ code: 'run_unknown' })
   })
 
-  test('costs its reader under 190 tokens', () => {
+  test('vector costs under 190 tokens', () => {
     const kernel = smallKernel(FACADES, { facets: ['trace'] })
     const list = projectMcp(kernel).tools({ kind: 'agent' }, { detail: 'full' })
     const tool = list.find(({ name }) => name === 'vector')

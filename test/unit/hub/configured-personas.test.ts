@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest'
-import { takeInConfigured } from '../../../src/hub/configured-personas.ts'
-import { TurnbellError } from '../../../src/contracts/errors.ts'
+import { addConfiguredPersonas } from '../../../src/hub/configured-personas.ts'
+import { TurnbellError } from '../../../src/contracts/errors/errors.ts'
 import type { Persona, PersonaState } from '../../../src/contracts/registry.ts'
 import { silentLog } from '../../../src/ports/log.ts'
 
@@ -9,11 +9,11 @@ const persona = (identity: string, state: PersonaState): Persona => ({
   ...{ created_at: '2026-01-01T00:00:00.000Z', updated_at: '2026-01-01T00:00:00.000Z' },
 })
 
-test('configured personas are there from the start, and only a wrapped one stays as it is', async () => {
+test('configured personas exist from the start, and only wrapped ones stay unchanged', async () => {
   const states: Record<string, PersonaState> = { rests: 'wrapped', again: 'removed', known: 'active' }
   const added: string[] = []
   const warned: object[] = []
-  await takeInConfigured(
+  await addConfiguredPersonas(
     {
       get: (identity) => (states[identity] === undefined ? null : persona(identity, states[identity])),
       add: async ({ identity }) => {

@@ -1,8 +1,8 @@
 import { beforeEach, describe, expect, test } from 'vitest'
 import { Config } from '../../../src/contracts/config.ts'
 import { FACADES } from '../../../src/facades/all.ts'
-import { exposeAnew, grantsOf, warnOfUnknown } from '../../../src/hub/exposure.ts'
-import { smallKernel, type SmallKernel } from '../../support/small-kernel.ts'
+import { applyExposure, grantsOf, warnOfUnknown } from '../../../src/hub/exposure.ts'
+import { smallKernel, type SmallKernel } from '../../support/worlds/small-kernel.ts'
 
 let kernel: SmallKernel
 let said: { level: string; detail: unknown }[]
@@ -20,29 +20,33 @@ beforeEach(() => {
 })
 
 describe('the configuration', () => {
-  test('offers the core and nothing else when it says nothing', () => {
+  test('an empty configuration exposes the core and nothing else', () => {
     expect(grantsOf(Config.parse({}))).toEqual({ facets: ['core'], pro: false, intents: {} })
   })
 
-  test('that has changed counts at once', () => {
-    exposeAnew(kernel, config({ expose: [], pro: true }), log)
+  test('a changed exposure applies immediately', () => {
+    applyExposure(kernel, config({ expose: [], pro: true }), log)
     expect(kernel.grants()).toEqual({ facets: [], pro: true, intents: {} })
     expect(changes).toBe(1)
     expect(said).toEqual([{ level: 'info', detail: undefined }])
   })
 
-  test('that says the same is no news', () => {
-    exposeAnew(kernel, config({}), log)
+  test('an unchanged exposure causes no notification', () => {
+    applyExposure(kernel, config({}), log)
     expect([changes, said]).toEqual([0, []])
   })
 
-  test('that names what is not there is taken, with a warning', () => {
-    exposeAnew(kernel, config({ expose: ['core', 'wrok'], intents: { LOOK: ['personas', 'signal'] } }), log)
+  test('an exposure with unknown names is accepted with a warning', () => {
+    applyExposure(
+      kernel,
+      config({ expose: ['core', 'wrok'], intents: { LOOK: ['personas', 'signal'] } }),
+      log,
+    )
     const warnings = said.filter(({ level }) => level === 'warn').map(({ detail }) => detail)
-    expect(warnings).toEqual([expect.stringContaining('wrok; there are core'), 'signal'])
+    expect(warnings).toEqual([expect.stringContaining('wrok; known facets: core'), 'signal'])
   })
 
-  test('that is whole says nothing', () => {
+  test('a valid exposure causes no warning', () => {
     warnOfUnknown(kernel, log)
     expect(said).toEqual([])
   })

@@ -1,9 +1,9 @@
-/** Who gets a home whose hub says nothing of itself: one that still starts, or that is just ending. */
+/** Tests a home whose hub does not respond, because it is still starting or just ending. */
 import { afterEach, describe, expect, test, vi } from 'vitest'
-import { TurnbellError, type ErrorCode } from '../../../src/contracts/errors.ts'
+import { TurnbellError, type ErrorCode } from '../../../src/contracts/errors/errors.ts'
 import { lockHome } from '../../../src/hub/home-lock.ts'
 import { silentLog } from '../../../src/ports/log.ts'
-import { atRest, fakeClock } from '../../support/fake-clock.ts'
+import { atRest, fakeClock } from '../../support/fakes/fake-clock.ts'
 
 interface Other {
   pid: number
@@ -11,12 +11,12 @@ interface Other {
   stands_in?: boolean
 }
 
-/** Another hub has the home, and has not said where it answers, unless that is said here. */
+/** Another hub owns the home and has not published its address unless given here. */
 async function scene({
-  stands_in = false,
+  embedded = false,
   refusal = 'already_running',
   other = null,
-}: { stands_in?: boolean; refusal?: ErrorCode; other?: Other | null } = {}) {
+}: { embedded?: boolean; refusal?: ErrorCode; other?: Other | null } = {}) {
   const clock = fakeClock()
   const at = { held: true, other, looks: 0 }
   const leaving = new AbortController()
@@ -29,20 +29,18 @@ async function scene({
     },
     other: () => at.other,
     operatorToken: () => 'secret',
-    ...{ clock, log: { ...silentLog, warn: (_, text) => warned.push(text) }, stands_in },
+    ...{ clock, log: { ...silentLog, warn: (_, text) => warned.push(text) }, embedded },
     leaving: leaving.signal,
   }).catch((error: unknown) => error)
   await atRest()
   return { at, clock, leaving, outcome, warned }
 }
 
-test('one that starts is waited for, and then named', async () => {
+test('a starting hub is waited for, and then named', async () => {
   const { at, clock, outcome, warned } = await scene()
   await clock.advance(1_000)
   expect(at.looks).toBeGreaterThan(2)
-  expect(warned).toEqual([
-    'another hub has this home, and says nowhere that it answers; it is waited for, ten seconds at most',
-  ])
+  expect(warned).toEqual(['another hub holds this home and has no address file; waiting up to 10 s'])
   at.other = { pid: 4711, url: 'http://127.0.0.1:9' }
   await clock.advance(1_000)
   expect(await outcome).toMatchObject({
@@ -53,7 +51,7 @@ test('one that starts is waited for, and then named', async () => {
   expect(clock.armed()).toBe(0)
 })
 
-test('one that ends leaves the home to the next', async () => {
+test('a stopping hub leaves the home to the next one', async () => {
   const { at, clock, outcome } = await scene()
   await clock.advance(1_000)
   at.held = false
@@ -62,7 +60,7 @@ test('one that ends leaves the home to the next', async () => {
   expect(clock.armed()).toBe(0)
 })
 
-test('one that says nothing for long is not waited for', async () => {
+test('a hub that does not respond for long is not waited for', async () => {
   const { clock, outcome } = await scene()
   await clock.advance(10_000)
   expect(clock.armed()).toBe(1)
@@ -71,7 +69,7 @@ test('one that says nothing for long is not waited for', async () => {
   expect(clock.armed()).toBe(0)
 })
 
-test('who is to leave waits no longer', async () => {
+test('a process that is asked to stop ends its wait', async () => {
   const { at, clock, leaving, outcome } = await scene()
   at.held = false
   leaving.abort()
@@ -79,17 +77,17 @@ test('who is to leave waits no longer', async () => {
   expect(clock.armed()).toBe(0)
 })
 
-describe('a hub that stands in', () => {
-  const STANDS_IN = { pid: 4711, url: 'http://127.0.0.1:9', stands_in: true }
+describe('an embedded hub in the home', () => {
+  const EMBEDDED = { pid: 4711, url: 'http://127.0.0.1:9', stands_in: true }
   afterEach(() => vi.unstubAllGlobals())
 
-  test('is waited for no longer by who is to leave while it is asked', async () => {
+  test("the wait for an embedded hub's answer ends when the waiting process is asked to stop", async () => {
     const asked: AbortSignal[] = []
     vi.stubGlobal('fetch', (_: string, { signal }: { signal: AbortSignal }) => {
       asked.push(signal)
       return new Promise((_resolve, reject) => signal.addEventListener('abort', reject))
     })
-    const { at, leaving, outcome } = await scene({ other: STANDS_IN })
+    const { at, leaving, outcome } = await scene({ other: EMBEDDED })
     expect(asked).toHaveLength(1)
     at.held = false
     leaving.abort()
@@ -97,9 +95,9 @@ describe('a hub that stands in', () => {
     expect(at.looks).toBe(1)
   })
 
-  test('is waited for no longer by who is to leave while it ends', async () => {
+  test("the wait for an embedded hub's end ends when the waiting process is asked to stop", async () => {
     vi.stubGlobal('fetch', () => Promise.resolve(new Response(null, { status: 202 })))
-    const { at, clock, leaving, outcome } = await scene({ other: STANDS_IN })
+    const { at, clock, leaving, outcome } = await scene({ other: EMBEDDED })
     expect(clock.armed()).toBe(1)
     at.held = false
     leaving.abort()
@@ -107,22 +105,22 @@ describe('a hub that stands in', () => {
     expect(clock.armed()).toBe(0)
   })
 
-  test('leaves the home to who asked', async () => {
+  test('an embedded hub leaves the home to the requesting hub', async () => {
     vi.stubGlobal('fetch', () => Promise.resolve(new Response(null, { status: 202 })))
-    const { at, clock, outcome } = await scene({ other: STANDS_IN })
+    const { at, clock, outcome } = await scene({ other: EMBEDDED })
     at.held = false
     await clock.advance(1_000)
     expect(await outcome).toBe('taken')
   })
 })
 
-test('who only stands in waits for nobody', async () => {
-  const { at, outcome } = await scene({ stands_in: true })
+test('a starting embedded hub does not wait for another hub', async () => {
+  const { at, outcome } = await scene({ embedded: true })
   expect(await outcome).toMatchObject({ code: 'already_running' })
   expect(at.looks).toBe(1)
 })
 
-test('a disk that takes no lock is not waited for', async () => {
+test('a disk that rejects locks is not waited for', async () => {
   const { at, outcome } = await scene({ refusal: 'store_unavailable' })
   expect(await outcome).toMatchObject({ code: 'store_unavailable' })
   expect(at.looks).toBe(1)

@@ -1,17 +1,17 @@
 import { expect, test } from 'vitest'
 import type { Spool } from '../../../src/ports/spool.ts'
-import { liveHub } from '../../support/live-hub.ts'
+import { liveHub } from '../../support/worlds/live-hub.ts'
 
-test('a hub that is closed waits for what it is taking in, which still finds its stores open', async () => {
+test('a closing hub waits for the spool consumer, whose stores are still open', async () => {
   const said: string[] = []
   let goOn = () => {}
   const held = new Promise<void>((resolve) => (goOn = resolve))
   let taking: Promise<unknown> = Promise.resolve()
   const spool: Spool = {
-    takeAll(take) {
+    consume(take) {
       const line = { id: '01KJMHHR00AAAAAAAAAAAAAAAA', at: '2026-03-01T11:00:00.000Z', type: 'hook' }
       const whole = JSON.stringify({ ...line, client: 'codex', identity: 'ada', body: {} })
-      const all = held.then(() => take(whole)).then((outcome) => said.push(JSON.stringify(outcome)))
+      const all = held.then(() => take([whole])).then(([outcome]) => said.push(JSON.stringify(outcome)))
       taking = all
       return all.then(() => ({ taken: 1, refused: 0 }))
     },

@@ -1,16 +1,16 @@
 import { expect, test } from 'vitest'
 import { createNotifier } from '../../../src/hub/notify.ts'
-import { LIMITS } from '../../../src/contracts/limits.ts'
-import type { ProgramEnd, ProgramRun } from '../../../src/ports/programs.ts'
-import { atRest } from '../../support/fake-clock.ts'
+import { LIMITS } from '../../../src/contracts/limits/limits.ts'
+import type { ProgramResult, ProgramRun } from '../../../src/ports/step-runner.ts'
+import { atRest } from '../../support/fakes/fake-clock.ts'
 
-const DONE: ProgramEnd = { exit_code: 0, timed_out: false, stdout: '', stderr: '', cut: false }
+const DONE: ProgramResult = { exit_code: 0, timed_out: false, stdout: '', stderr: '', truncated: false }
 const notice = (at: number) => ({
   ...{ signal_id: `s${at}`, from: 'ada', intent: 'reply', priority: 3, pending_count: 1 },
 })
 
 function notifying(command: string[] | undefined) {
-  const runs: { program: ProgramRun; end: (how: ProgramEnd | Error) => void }[] = []
+  const runs: { program: ProgramRun; end: (how: ProgramResult | Error) => void }[] = []
   const warnings: object[] = []
   const notifier = createNotifier({
     settings: command === undefined ? {} : { command },
@@ -26,7 +26,7 @@ function notifying(command: string[] | undefined) {
   return { notifier, runs, warnings }
 }
 
-test('the command runs once for each notice, one at a time, with the notice on stdin', async () => {
+test('the notification command runs once for each notice, one at a time, with the notice on stdin', async () => {
   const { notifier, runs } = notifying(['notify-me', '--now'])
   notifier.notice(notice(1))
   notifier.notice(notice(2))
@@ -41,7 +41,7 @@ test('the command runs once for each notice, one at a time, with the notice on s
   expect(runs).toHaveLength(2)
 })
 
-test('a command that fails or cannot be started is logged, and the next notice runs it again', async () => {
+test('a notification command that fails or cannot start is logged, and the next notice runs it again', async () => {
   const { notifier, runs, warnings } = notifying(['notify-me'])
   for (const at of [1, 2, 3]) notifier.notice(notice(at))
   runs[0]?.end({ ...DONE, exit_code: 3 })
@@ -52,7 +52,7 @@ test('a command that fails or cannot be started is logged, and the next notice r
   expect(warnings).toMatchObject([{ signal_id: 's1', exit_code: 3 }, { signal_id: 's2' }])
 })
 
-test('notices beyond the bound are dropped and counted, and without a command nothing runs', async () => {
+test('notices beyond the limit are dropped and counted, and without a command nothing runs', async () => {
   const { notifier, runs, warnings } = notifying(['notify-me'])
   for (let at = 0; at <= LIMITS.notices_waiting_max + 2; at += 1) notifier.notice(notice(at))
   for (let at = 0; at <= LIMITS.notices_waiting_max; at += 1) {

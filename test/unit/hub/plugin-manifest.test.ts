@@ -1,13 +1,13 @@
-/** Every field of a plugin's manifest is looked at: what is wrong in one leaves the plugin out and is named. */
+/** Tests that every field of a plugin's manifest is validated: an invalid one disables the plugin and is reported. */
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import * as z from 'zod'
 import { FACADES } from '../../../src/facades/all.ts'
-import { takeInPlugins } from '../../../src/hub/plugins.ts'
+import { loadPlugins } from '../../../src/hub/plugins/load-plugins.ts'
 import { builtInSteps } from '../../../src/modules/routines/steps/built-in.ts'
 import { systemPatterns } from '../../../src/system/patterns.ts'
-import { fakeClock } from '../../support/fake-clock.ts'
-import { codeOf, smallKernel } from '../../support/small-kernel.ts'
+import { fakeClock } from '../../support/fakes/fake-clock.ts'
+import { codeOf, smallKernel } from '../../support/worlds/small-kernel.ts'
 
 type Part = Record<string, unknown>
 
@@ -68,7 +68,7 @@ const STEP = {
 const WHOLE = { name: 'whole', facet: 'wholly', facades: [FACADE], kinds: [KIND], steps: [STEP] }
 
 async function take(module: unknown) {
-  const { reports, ...taken } = await takeInPlugins({
+  const { reports, ...taken } = await loadPlugins({
     plugins: ['it'],
     load: () => Promise.resolve(module),
     facades: FACADES,
@@ -79,25 +79,25 @@ async function take(module: unknown) {
   return { ...taken, problem: reports[0]?.problem }
 }
 
-/** The whole manifest with another value in one place. */
+/** Returns the manifest with another value at one path. */
 function withAt(whole: unknown, [key = '', ...deeper]: string[], value: unknown): unknown {
   const inner = deeper.length === 0 ? value : withAt((whole as Part)[key], deeper, value)
   return Array.isArray(whole) ? whole.with(Number(key), inner) : { ...(whole as Part), [key]: inner }
 }
 
-/** Every place in the manifest that has a name or a number, down to what is no longer the manifest's own form. */
+/** Returns every path in the manifest that has a name or an index, down to where its own format ends. */
 function placesIn(value: unknown, path: string[] = []): string[][] {
   const opaque = typeof value !== 'object' || value === null || '_zod' in value
   const inner = opaque ? [] : Object.entries(value).flatMap(([key, one]) => placesIn(one, [...path, key]))
   return path.length === 0 ? inner : [path, ...inner]
 }
 
-/** What an example holds, and what a tool of one's own says of itself, may be anything; see below for the first. */
+/** Examples and the metadata of a tool may contain anything; see below for the former. */
 const FREE = /examples\.0\.|own_tool\.meta\./
 const PLACES = placesIn(WHOLE)
   .map((path) => path.join('.'))
   .filter((path) => !FREE.test(path))
-/** What is right in its form may still not fit the rest, and is named by where that is. */
+/** A well-formed value may still not fit the rest; the error then names its location. */
 const SAID_AS: Record<string, string> = {
   'facades.0.actions.go.aliases.1.name': 'aliases.1',
   'facades.0.actions.go.aliases.1.params': 'aliases.1: expected string or a function in params',
@@ -105,17 +105,17 @@ const SAID_AS: Record<string, string> = {
   'kinds.0.examples.0': 'examples.0',
   'kinds.0.status.moves': '',
 }
-/** Where nothing is something. */
+/** Paths where an empty value is valid. */
 const MAY_BE_EMPTY = /\.(actions|meta|closing\.fields)$/
 const WRONG = [5, null, '', [null], {}]
 
-test('a manifest that says everything there is to say is taken in', async () => {
+test('a manifest with all possible fields is accepted', async () => {
   expect(PLACES.length).toBeGreaterThan(60)
   expect(await take({ default: WHOLE })).toMatchObject({ problem: null })
 })
 
-describe('a wrong value leaves the plugin out, and the reason names its place and what may be there:', () => {
-  test.each(PLACES)('%s', async (place) => {
+describe('an invalid value disables the plugin, and the reason names its place and the allowed values:', () => {
+  test.each(PLACES)('an invalid value in %s is named', async (place) => {
     for (const value of WRONG) {
       if (isEmpty(value) && MAY_BE_EMPTY.test(place)) continue
       const { problem } = await take({ default: withAt(WHOLE, place.split('.'), value) })
@@ -128,22 +128,22 @@ describe('a wrong value leaves the plugin out, and the reason names its place an
   }
 })
 
-describe('the reason tells field, found and allowed', () => {
+describe('the reason names field, found and allowed values', () => {
   const action = (more: Part) => ({ facades: [{ ...FACADE, actions: { go: { ...ACTION, ...more } } }] })
   const kind = (more: Part) => ({ kinds: [{ ...KIND, ...more }] })
   test.each<[string, Part, string]>([
-    ['examples that are no list', action({ examples: 5 }), 'actions.go.examples: expected array, found 5'],
+    ['examples that are not a list', action({ examples: 5 }), 'actions.go.examples: expected array, found 5'],
     [
-      'an example that its input refuses',
+      'an example that its input rejects',
       action({ examples: [{ to: 5 }] }),
       'full.go: examples.0: to: expected string, found 5',
     ],
-    ['old names that are no list', action({ aliases: 5 }), 'actions.go.aliases: expected array, found 5'],
-    ['an old name of nothing', action({ aliases: [''] }), 'an old name is words, as in old_name'],
-    ['an old name that is none', action({ aliases: [null] }), 'actions.go.aliases.0: expected '],
-    ['a kind whose status is none', kind({ status: 5 }), 'kinds.0.status: expected object, found 5'],
+    ['old names that are not a list', action({ aliases: 5 }), 'actions.go.aliases: expected array, found 5'],
+    ['an empty old name', action({ aliases: [''] }), 'an old name is words, as in old_name'],
+    ['an invalid old name', action({ aliases: [null] }), 'actions.go.aliases.0: expected '],
+    ['a kind with an invalid status', kind({ status: 5 }), 'kinds.0.status: expected object, found 5'],
     [
-      'a kind whose status goes nowhere',
+      'a kind with an unreachable status',
       kind({ status: { initial: 'x' } }),
       'kinds.0.status.moves: expected object, found nothing',
     ],
@@ -152,14 +152,14 @@ describe('the reason tells field, found and allowed', () => {
       kind({ unique: 5, changed_by: 5 }),
       'kinds.0.changed_by: expected string, found 5; kinds.0.unique: expected array, found 5',
     ],
-    ['a kind that nobody could change', kind({ changed_by: 'who' }), 'changed_by: there is no facade who'],
+    ['a kind that cannot be changed', kind({ changed_by: 'who' }), 'changed_by: there is no facade who'],
     [
-      'a kind whose example it refuses itself',
+      'a kind that rejects its own example',
       kind({ examples: [{ when: 'now' }] }),
       'the kind thing: examples.0: what: expected string, found nothing',
     ],
     [
-      'a kind that JSON cannot say',
+      'a kind that JSON cannot represent',
       kind({ fields: z.strictObject({ what: z.date() }) }),
       'the kind thing: fields: ',
     ],
@@ -170,15 +170,15 @@ describe('the reason tells field, found and allowed', () => {
     ],
     ['records inside of a facade', { facades: [{ ...FACADE, kinds: [KIND] }] }, 'facades.0.kinds'],
     ['a name that no facet can have', { name: 'a'.repeat(33) }, 'name: a facet is'],
-  ])('%s', async (_, more, reason) => {
+  ])('the reason is complete for %s', async (_, more, reason) => {
     expect((await take({ default: { ...WHOLE, ...more } })).problem).toContain(reason)
   })
 
   test.each([...new Set(FACADES.map(({ facet }) => facet))])(
-    'no plugin has the name of a facet that is there: %s',
+    'a plugin cannot have the name of an existing facet: %s',
     async (name) => {
       const { problem, facades } = await take({ default: { ...WHOLE, name } })
-      expect(problem).toContain(`name: no plugin may be called ${name}`)
+      expect(problem).toContain(`name: ${name} is a built-in facet`)
       expect(facades).toHaveLength(FACADES.length)
     },
   )
@@ -187,20 +187,20 @@ describe('the reason tells field, found and allowed', () => {
     ['nothing', undefined, 'it threw undefined while it was loaded'],
     ['null', null, 'it threw null while it was loaded'],
     ['a text', 'no licence', 'no licence'],
-    ['an error without a word', new Error(), 'it threw Error'],
+    ['an error without a message', new Error(), 'it threw Error'],
     ['an object', { code: 7 }, 'it threw { code: 7 } while it was loaded'],
-    ['what no text can be made of', Object.create(null), 'it threw [Object: null prototype] {}'],
-    ['an error whose message is none', Object.assign(new Error(), { message: 5 }), 'it threw '],
+    ['a value without a text form', Object.create(null), 'it threw [Object: null prototype] {}'],
+    ['an error with an invalid message', Object.assign(new Error(), { message: 5 }), 'it threw '],
     [
-      'what throws when it is looked at',
+      'a value that throws when read',
       Object.defineProperty(new Error(), 'message', {
         get() {
           throw new Error('ha')
         },
       }),
-      'it threw what cannot be told',
+      'it threw a value that cannot be shown',
     ],
-  ])('thrown was %s', async (_, thrown, reason) => {
+  ])('a plugin that throws %s is reported', async (_, thrown, reason) => {
     const module = {
       default() {
         throw thrown
@@ -210,8 +210,8 @@ describe('the reason tells field, found and allowed', () => {
   })
 })
 
-// Simulates whatever a hand may have left in a field: it is told at the start, or harmless for ever.
-test('a plugin that was taken in can be described, whatever stands in any of its fields', async () => {
+// A manual error in any field is either reported at the start or harmless.
+test('an accepted plugin can be described, whatever its fields contain', async () => {
   const anywhere = fc.constantFrom(
     ...PLACES.filter((place) => !/\.(name|facet|pro)$|^name$|^facades$/.test(place)),
   )

@@ -1,31 +1,31 @@
-/** Steps that plugins bring: in a routine they are like those that come with turnbell. */
+/** Tests that steps from plugins behave like built-in ones in a routine. */
 import fs from 'node:fs'
 import path from 'node:path'
 import { describe, expect, test } from 'vitest'
-import type { Report } from '../../../src/contracts/routine.ts'
+import type { Report } from '../../../src/contracts/runs/routine.ts'
 import { FACADES } from '../../../src/facades/all.ts'
 import { signals } from '../../../src/facades/signals.ts'
 import type { Facade } from '../../../src/kernel/define.ts'
-import { takeInPlugins } from '../../../src/hub/plugins.ts'
-import { PLUGIN_API } from '../../../src/kernel/plugin.ts'
+import { loadPlugins } from '../../../src/hub/plugins/load-plugins.ts'
+import { PLUGIN_API } from '../../../src/kernel/plugins/plugin.ts'
 import { builtInSteps } from '../../../src/modules/routines/steps/built-in.ts'
 import type { RoutineSettings } from '../../../src/modules/routines/service.ts'
 import type { StepContext, StepDone } from '../../../src/plugin/main.ts'
-import { loadModule } from '../../../src/system/load-module.ts'
+import { loadModule } from '../../../src/system/process/load-module.ts'
 import { systemPatterns } from '../../../src/system/patterns.ts'
-import { fakeClock } from '../../support/fake-clock.ts'
-import { playedOutside } from '../../support/outside.ts'
-import { routineKernel } from '../../support/routine-kernel.ts'
-import { NO_LEASH } from '../../support/routine-world.ts'
+import { fakeClock } from '../../support/fakes/fake-clock.ts'
+import { playedOutside } from '../../support/fakes/fake-outside.ts'
+import { routineKernel } from '../../support/worlds/routine-kernel.ts'
+import { NO_SANDBOX } from '../../support/worlds/routine-world.ts'
 import { temporaryDirectory } from '../../support/temporary-directory.ts'
 
 const { z, defineStep, Refusal } = PLUGIN_API
 const ROOT = '/projects/app'
 const PROJECT = { project_id: '01JZ0000000000000000000000', root: ROOT, aliases: [], created_at: '' }
 
-/** The plugins that the page for authors shows, each a module as somebody would copy it. */
+/** Returns the plugins shown on the page for authors, each as a module that can be copied. */
 function shownPlugins(): string[] {
-  const page = fs.readFileSync(path.resolve(import.meta.dirname, '../../../docs/plugins.md'), 'utf8')
+  const page = fs.readFileSync(path.resolve(import.meta.dirname, '../../../docs/guides/plugins.md'), 'utf8')
   const directory = temporaryDirectory()
   return [...page.matchAll(/```js\n(.*?)```/gs)].map(([, code = ''], at) => {
     const file = path.join(directory, `shown-${at}.mjs`)
@@ -35,13 +35,13 @@ function shownPlugins(): string[] {
 }
 
 const taken = (plugins: readonly string[], load: (plugin: string) => Promise<unknown>) =>
-  takeInPlugins({
+  loadPlugins({
     ...{ plugins, load, facades: FACADES, clock: fakeClock() },
     steps: builtInSteps({ patterns: systemPatterns, clock: fakeClock() }),
     log: { info: () => undefined, warn: () => undefined },
   })
 
-/** A hub with one plugin of these steps. */
+/** Returns a hub with one plugin that provides these steps. */
 async function hubWith(
   run: (input: { to: number }, context: StepContext) => StepDone | Promise<StepDone>,
   how: {
@@ -66,7 +66,7 @@ const COUNT = { id: 'first', step: 'count', with: { to: 2 } }
 const counting = ({ to }: { to: number }) => ({ result: { counted: to } })
 
 describe("a plugin's step", () => {
-  test('is done in a configured routine and in one that comes with the call', async () => {
+  test("a plugin's step runs in a configured routine and in a given one", async () => {
     const steps = [COUNT, { step: 'expect', with: { value: { $from: 'first.counted' }, equals: 2 } }]
     const hub = await hubWith(counting, { settings: { routines: { nightly: { steps } } } })
     for (const report of [
@@ -78,14 +78,14 @@ describe("a plugin's step", () => {
     }
   })
 
-  test('is told with what it takes', async () => {
+  test("a plugin's step is listed with its parameters", async () => {
     const hub = await hubWith(counting)
     const { steps } = await hub.call<{ steps: object[] }>('routine', 'steps')
     expect(steps).toContainEqual(expect.objectContaining({ name: 'count', mutates: false, leash: null }))
     expect(JSON.stringify(steps)).toContain('"maximum":9')
   })
 
-  test('is held to what it takes, before it is run', async () => {
+  test("parameters of a plugin's step are validated before it runs", async () => {
     const hub = await hubWith(() => {
       throw new Error('it was run')
     })
@@ -118,20 +118,22 @@ describe("a plugin's step", () => {
       },
     ],
     ['breaks later', 'internal', () => Promise.reject(new TypeError('the secret is 42'))],
-    ['fails with what is no refusal', 'internal', () => ({ failure: new Error('the secret is 42') })],
-    ['answers nothing', 'internal', () => undefined],
-    ['answers what is no JSON', 'internal', () => ({ result: () => 'the secret is 42' })],
-  ])('that %s fails alone, with %s', async (_, code, run) => {
+    ['throws a value that is not an error', 'internal', () => ({ failure: new Error('the secret is 42') })],
+    ['returns nothing', 'internal', () => undefined],
+    ['returns a value that is not JSON', 'internal', () => ({ result: () => 'the secret is 42' })],
+  ])("a plugin's step that %s fails alone, with %s", async (_, code, run) => {
     const hub = await hubWith(run as () => StepDone)
     const steps = [COUNT, { step: 'expect', with: { value: 1, equals: 1 } }]
     const report = await hub.call('routine', 'eval', { steps })
     expect(ends(report)).toEqual([code, 'ok'])
     expect(report.failures).toBe(1)
     expect(JSON.stringify(report)).not.toContain('42')
-    expect(hub.logged.map(({ message }) => message)).toEqual(code === 'internal' ? ['a step broke'] : [])
+    expect(hub.logged.map(({ message }) => message)).toEqual(
+      code === 'internal' ? ['step failed with an internal error'] : [],
+    )
   })
 
-  test('is left at a plan by a dry run where it changes something, and its check is asked', async () => {
+  test('a changing step of a plugin is planned in a dry run, and its check is called', async () => {
     let ran = 0
     const run = () => ({ result: (ran += 1) })
     const dry = { steps: [COUNT], dry_run: true }
@@ -149,7 +151,7 @@ describe("a plugin's step", () => {
     expect(ran).toBe(1)
   })
 
-  test('cannot take into its report what is answered only once', async () => {
+  test("a plugin's step cannot put a drain into its report", async () => {
     const take = async (_: unknown, { kernel }: StepContext): Promise<StepDone> => {
       const outcome = await kernel.call('signals', 'pending', {})
       return outcome.ok ? { result: outcome.result } : { failure: outcome.problem }
@@ -158,7 +160,7 @@ describe("a plugin's step", () => {
     expect(ends(await hub.call('routine', 'eval', { steps: [COUNT] }))).toEqual(['handover_forbidden'])
   })
 
-  test('reaches nothing that is not on the leash', async () => {
+  test("a plugin's step is limited by the sandbox policy", async () => {
     const hub = await hubWith(async (_, { reach, root }) => {
       const { exit_code } = await reach.run({ argv: ['make'], root: root(), cwd: '.', timeout_ms: 1_000 })
       return { result: exit_code }
@@ -170,7 +172,7 @@ describe("a plugin's step", () => {
 })
 
 describe('the plugins that the page for authors shows', () => {
-  test('fit', async () => {
+  test('the plugins on the page are valid', async () => {
     const shown = shownPlugins()
     const { reports } = await taken(shown, (file) => loadModule(file, '/'))
     expect(reports).toMatchObject([
@@ -182,11 +184,11 @@ describe('the plugins that the page for authors shows', () => {
   test.each([
     ['12 a.js', ['ok']],
     ['2048 a.js', ['expectation_failed']],
-  ])('do what it says: %s', async (stdout, wanted) => {
+  ])('the plugins on the page work: %s', async (stdout, wanted) => {
     const { steps } = await taken(shownPlugins(), (file) => loadModule(file, '/'))
     const outside = playedOutside({ program: () => ({ stdout }) })
-    const leash = { ...NO_LEASH, exec: ['wc -c'] }
-    const hub = routineKernel({ steps, outside, settings: { leash }, projects: [PROJECT] })
+    const sandbox = { ...NO_SANDBOX, exec: ['wc -c'] }
+    const hub = routineKernel({ steps, outside, settings: { sandbox }, projects: [PROJECT] })
     const weighing = { steps: [{ step: 'weigh', with: { file: 'a.js', bytes_max: 1_000 } }], dry_run: true }
     const report = await hub.call('routine', 'eval', weighing, { context: { scope: ROOT } })
     expect(ends(report)).toEqual(wanted)

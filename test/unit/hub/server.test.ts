@@ -3,22 +3,22 @@ import http from 'node:http'
 import net from 'node:net'
 import { afterEach, describe, expect, test } from 'vitest'
 import * as z from 'zod'
-import { TurnbellError } from '../../../src/contracts/errors.ts'
+import { TurnbellError } from '../../../src/contracts/errors/errors.ts'
 import { CLOSE } from '../../../src/contracts/frames.ts'
-import { LIMITS } from '../../../src/contracts/limits.ts'
+import { LIMITS } from '../../../src/contracts/limits/limits.ts'
 import { FACADES } from '../../../src/facades/all.ts'
 import { defineAction, defineFacade } from '../../../src/kernel/define.ts'
 import { createMemorySignalStore } from '../../../src/storage/memory/signal-store.ts'
-import { atRest, fakeClock } from '../../support/fake-clock.ts'
+import { atRest, fakeClock } from '../../support/fakes/fake-clock.ts'
 import { eventually } from '../../support/eventually.ts'
-import { portHolder } from '../../../src/system/port-holder.ts'
-import { liveHub, type LiveHub } from '../../support/live-hub.ts'
+import { portHolder } from '../../../src/system/ipc/port-holder.ts'
+import { liveHub, type LiveHub } from '../../support/worlds/live-hub.ts'
 import { signalMaker } from '../../support/signals.ts'
 
 let hub: LiveHub
 afterEach(() => hub.close())
 
-/** An action that takes as long as the test wants. */
+/** Returns an action that runs until the test finishes it. */
 function slow(): { facade: ReturnType<typeof defineFacade>; started: () => number; finish: () => void } {
   let started = 0
   let finish: () => void = () => undefined
@@ -61,7 +61,7 @@ function knock(port: number): Promise<string> {
 }
 
 describe('a hub that starts', () => {
-  test('takes back what a former run had handed out before anybody can reach it', async () => {
+  test('a starting hub releases earlier leases before clients can connect', async () => {
     const clock = fakeClock()
     const left = createMemorySignalStore(clock)
     const make = signalMaker(clock)
@@ -89,7 +89,7 @@ describe('a hub that starts', () => {
 })
 
 describe('a hub that stops', () => {
-  test('tells its links, lets what runs come to its end, and only then closes them', async () => {
+  test('a stopping hub notifies its links, finishes running calls, and then closes the links', async () => {
     const { facade, started, finish } = slow()
     hub = await liveHub({ facades: [...FACADES, facade] })
     const daemon = await hub.join('bob', 'daemon')
@@ -102,8 +102,8 @@ describe('a hub that stops', () => {
       type: 'lifecycle.shutdown',
       reason: 'stopping',
     })
-    expect(hub.hub.doors.readiness().ready).toBe(false)
-    expect(hub.hub.doors.health().status).toBe('stopping')
+    expect(hub.hub.api.readiness().ready).toBe(false)
+    expect(hub.hub.api.health().status).toBe('stopping')
     await expect(hub.http('GET', '/ready')).rejects.toThrow()
     await daemon.settled()
     expect(await agent.ask({ type: 'call', facade: 'slow', action: 'wait' })).toMatchObject({
@@ -116,7 +116,7 @@ describe('a hub that stops', () => {
     expect(await Promise.all([daemon.closed, agent.closed])).toEqual([CLOSE.going_away, CLOSE.going_away])
   })
 
-  test('waits thirty seconds and no longer', async () => {
+  test('a stopping hub waits at most thirty seconds', async () => {
     const { facade, started } = slow()
     hub = await liveHub({ facades: [...FACADES, facade] })
     const agent = await hub.join('ann', 'agent')
@@ -134,7 +134,7 @@ describe('a hub that stops', () => {
     expect(await request).toBeInstanceOf(Error)
   })
 
-  test('cuts off a link that does not answer its close', async () => {
+  test('a stopping hub terminates a link that does not answer its close', async () => {
     hub = await liveHub()
     const client = await hub.join('bob', 'observer')
     client.socket.pause()
@@ -142,12 +142,12 @@ describe('a hub that stops', () => {
     await atRest()
     await eventually('it was cut off', async () => {
       await hub.clock.advance(1_000)
-      return hub.hub.doors.health().connected.observer === 0
+      return hub.hub.api.health().connected.observer === 0
     })
     await stopped
   })
 
-  test('leaves no timer behind, and stops once however often it is asked', async () => {
+  test('a stopping hub leaves no timer, and stops once however often it is asked', async () => {
     const clock = fakeClock()
     hub = await liveHub({ clock })
     await hub.join('bob', 'daemon')
@@ -157,8 +157,8 @@ describe('a hub that stops', () => {
   })
 })
 
-describe('a hub whose store takes no writes', () => {
-  test('says so, refuses sends with the reason, and stays up to answer', async () => {
+describe('a hub whose store is read-only', () => {
+  test('a hub with a read-only store reports that, rejects sends with the reason, and keeps running', async () => {
     let broken = false
     hub = await liveHub({
       spy: (store) => ({
@@ -188,7 +188,7 @@ describe('a hub whose store takes no writes', () => {
     expect(await (await hub.http('GET', '/metrics')).text()).toContain('turnbell_hub_store_writable 0')
   })
 
-  test('that stops tells who would join why it does not', async () => {
+  test('a stopping hub with a read-only store rejects joins with the reason', async () => {
     hub = await liveHub()
     hub.hub.stopping()
     const asked = http.get(`${hub.url}/ws`, {
@@ -199,11 +199,11 @@ describe('a hub whose store takes no writes', () => {
     expect(JSON.parse((await answer.toArray()).join(''))).toMatchObject({ code: 'hub_stopping' })
   })
 
-  test('that stood still hears what waits before it counts anybody as silent', async () => {
+  test('a resumed hub reads waiting frames before any session counts as silent', async () => {
     const clock = fakeClock()
     let stood_ms = 0
     hub = await liveHub({ clock: { ...clock, monotonic: () => clock.monotonic() + stood_ms } })
-    const agents = () => hub.hub.doors.health().connected.agent
+    const agents = () => hub.hub.api.health().connected.agent
     const bob = await hub.join('bob', 'agent', { session_id: 's-1' })
     await hub.join('ann', 'agent', { session_id: 's-2' })
     stood_ms = LIMITS.registration_expire_ms + 1
@@ -215,7 +215,7 @@ describe('a hub whose store takes no writes', () => {
     expect(agents()).toBe(1)
   })
 
-  test('survives a sweep that fails, and logs it', async () => {
+  test('a hub survives a failing sweep and logs it', async () => {
     hub = await liveHub({
       spy: (store) => ({
         ...store,
@@ -225,12 +225,12 @@ describe('a hub whose store takes no writes', () => {
       }),
     })
     await hub.clock.advance(LIMITS.sweep_interval_ms)
-    await eventually('it is logged', () => hub.logged.some(({ message }) => message === 'a sweep failed'))
+    await eventually('it is logged', () => hub.logged.some(({ message }) => message === 'job failed'))
     expect((await hub.http('GET', '/ready', { token: null })).status).toBe(200)
   })
 })
 
-test('a sweep that a stop cuts off is no failure', async () => {
+test('a sweep interrupted by a stop is not a failure', async () => {
   let cutOff = (): void => undefined
   hub = await liveHub({
     spy: (store) => ({
@@ -244,12 +244,12 @@ test('a sweep that a stop cuts off is no failure', async () => {
   await hub.clock.advance(LIMITS.sweep_interval_ms)
   hub.hub.stopping()
   cutOff()
-  await eventually('it is logged', () => hub.logged.some(({ message }) => message === 'a sweep failed'))
+  await eventually('it is logged', () => hub.logged.some(({ message }) => message === 'job failed'))
   expect(hub.logged.filter(({ level }) => level === 'error')).toEqual([])
 })
 
 describe('a hub that starts again', () => {
-  test('makes ids after the last it stored, also when the clock has stepped back', async () => {
+  test('a restarted hub creates ids after the last stored one, also when the clock has stepped back', async () => {
     const clock = fakeClock()
     const signals = createMemorySignalStore(clock)
     const kept = { ...signals, close: async () => undefined }
@@ -264,7 +264,7 @@ describe('a hub that starts again', () => {
     expect(after.signal_id > before.signal_id).toBe(true)
   })
 
-  test('puts back what was handed out and not confirmed', async () => {
+  test('a restarted hub returns unconfirmed signals to pending', async () => {
     const clock = fakeClock()
     const signals = createMemorySignalStore(clock)
     const kept = { ...signals, close: async () => undefined }
@@ -282,30 +282,30 @@ describe('a hub that starts again', () => {
 })
 
 describe('an address that others can reach', () => {
-  test('is refused without TLS and without a proxy in front', async () => {
+  test('a public address is rejected without TLS or a proxy', async () => {
     hub = await liveHub()
     await expect(liveHub({ settings: { host: '0.0.0.0' } })).rejects.toMatchObject({ code: 'config_invalid' })
   })
 
-  test('is served behind a proxy, under its own names only', async () => {
+  test('a public address behind a proxy is served under its own names only', async () => {
     hub = await liveHub({
       settings: { host: '0.0.0.0', behind_proxy: true, url: 'https://bells.example' },
     })
     expect(hub.url).toMatch(/^http:\/\/127\.0\.0\.1:\d+$/)
     expect((await hub.http('GET', '/health', { token: null })).status).toBe(200)
-    expect(hub.hub.doors.ownHosts()).toContain('bells.example:443')
+    expect(hub.hub.api.ownHosts()).toContain('bells.example:443')
   })
 
-  test('that is taken is told as such', async () => {
+  test('a used address is reported as such', async () => {
     hub = await liveHub()
     const port = Number(new URL(hub.url).port)
     await expect(liveHub({ settings: { port, holder: portHolder } })).rejects.toMatchObject({
       code: 'bind_failed',
-      detail: expect.stringMatching(`:${port} is taken by .+ \\(process ${process.pid}\\)$`) as string,
+      detail: expect.stringMatching(`:${port} is in use by .+ \\(process ${process.pid}\\)$`) as string,
     })
   })
 
-  test('that is taken gives way to the next of those that would do', async () => {
+  test('a used address is replaced by the next candidate', async () => {
     hub = await liveHub()
     const port = Number(new URL(hub.url).port)
     const other = await liveHub({ settings: { port, other_ports: [port, 0] } })

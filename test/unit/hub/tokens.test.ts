@@ -1,10 +1,10 @@
 import { createHmac } from 'node:crypto'
 import { describe, expect, test } from 'vitest'
 import { RESERVED_IDENTITIES } from '../../../src/contracts/ids.ts'
-import { LIMITS } from '../../../src/contracts/limits.ts'
+import { LIMITS } from '../../../src/contracts/limits/limits.ts'
 import type { Caller } from '../../../src/contracts/token.ts'
 import { createTokens, TOKENS_KNOWN_MAX } from '../../../src/hub/tokens.ts'
-import { fakeClock, START } from '../../support/fake-clock.ts'
+import { fakeClock, START } from '../../support/fakes/fake-clock.ts'
 
 const KEY = 'a-signing-key'
 const OPERATOR = 'tbop_secret'
@@ -18,7 +18,7 @@ const sign = (body: string, key = KEY) => `${body}.${createHmac('sha256', key).u
 const encode = (value: unknown) => Buffer.from(JSON.stringify(value)).toString('base64url')
 
 describe('a token', () => {
-  test('has the form of the contract and says who holds it', () => {
+  test('a token has the documented form and names its holder', () => {
     const { tokens } = setUp()
     const token = tokens.sign({ ...payload, session_id: 'run-1' })
     expect(token).toBe(sign(encode({ ...payload, session_id: 'run-1' })))
@@ -27,13 +27,13 @@ describe('a token', () => {
     })
   })
 
-  test("of the operator is the home's own secret", () => {
+  test("a token of the operator is the home's own secret", () => {
     expect(setUp().tokens.authenticate(OPERATOR)).toEqual({
       ...{ tenant_id: 'local', identity: 'operator', kind: 'operator' },
     })
   })
 
-  test('ends at its time, not after it', async () => {
+  test('a token expires at its time, not after it', async () => {
     const { tokens, clock } = setUp()
     const token = tokens.sign(payload)
     await clock.advance(59_999)
@@ -44,7 +44,7 @@ describe('a token', () => {
     )
   })
 
-  test('that was accepted before is the same one again, and only that one', () => {
+  test('a token accepted before is found in the cache, and only that one', () => {
     const { tokens } = setUp()
     const token = tokens.sign(payload)
     const first = tokens.authenticate(token)
@@ -56,7 +56,7 @@ describe('a token', () => {
     )
   })
 
-  test('is accepted, however many there are', () => {
+  test('a token is accepted, whatever the number of tokens', () => {
     const { tokens } = setUp()
     const all = Array.from({ length: TOKENS_KNOWN_MAX + 10 }, (_, n) =>
       tokens.sign({ ...payload, session_id: `run-${n}` }),
@@ -65,7 +65,7 @@ describe('a token', () => {
       for (const [n, token] of round.entries()) expect(tokens.authenticate(token).session_id).toBe(`run-${n}`)
   })
 
-  test('that is missing is told apart from one that is wrong', () => {
+  test('a missing token is distinguished from a wrong one', () => {
     const { tokens } = setUp()
     for (const none of [null, '']) {
       expect(() => tokens.authenticate(none)).toThrow(
@@ -91,7 +91,7 @@ describe('a token', () => {
     ['with spaces around it', ` ${good}`],
     ['signed, but of another tenant', sign(encode({ ...payload, tenant_id: 'other' }))],
     ['signed, but of kind operator', sign(encode({ ...payload, kind: 'operator' }))],
-    ['signed, but with a name that is none', sign(encode({ ...payload, identity: '../bob' }))],
+    ['signed, but with an invalid name', sign(encode({ ...payload, identity: '../bob' }))],
     ['signed, but with a name that no persona has', sign(encode({ ...payload, identity: 'operator' }))],
     ['signed, but without an end', sign(encode({ ...payload, exp: undefined }))],
     ['signed, but with an end that is no number', sign(encode({ ...payload, exp: '9999999999' }))],
@@ -101,13 +101,13 @@ describe('a token', () => {
     ["that is the operator's cut short", OPERATOR.slice(0, -1)],
     ['that is far too long', 'x'.repeat(1_000_000)],
     ['with a null byte', `${good}\0`],
-  ])('%s is not accepted', (_, token) => {
+  ])('a token %s is not accepted', (_, token) => {
     expect(() => setUp().tokens.authenticate(token)).toThrow(
       expect.objectContaining({ code: 'token_invalid' }) as Error,
     )
   })
 
-  test('that is refused is never repeated in the refusal', () => {
+  test('a rejected token is never repeated in the error', () => {
     try {
       setUp().tokens.authenticate('a-secret-of-somebody')
     } catch (error) {
@@ -121,7 +121,7 @@ describe('issuing', () => {
   const operator: Caller = { tenant_id: 'local', identity: 'operator', kind: 'operator' }
   const bob: Caller = { tenant_id: 'local', identity: 'bob', kind: 'agent', session_id: 'run-1' }
 
-  test('for the operator gives any persona and kind, for an hour', () => {
+  test('the operator issues a token for any persona and kind, for an hour', () => {
     const { tokens } = setUp()
     for (const kind of ['agent', 'daemon', 'observer'] as const) {
       const { token, expires_in } = tokens.issue(operator, { identity: 'bob', kind })
@@ -132,7 +132,7 @@ describe('issuing', () => {
     }
   })
 
-  test('opens facets where the operator says so, and a renewal opens no others', () => {
+  test('an issued token opens the facets given by the operator, and a renewal opens no others', () => {
     const { tokens } = setUp()
     const request = { identity: 'bob', kind: 'agent' as const }
     const operator = tokens.authenticate(OPERATOR)
@@ -145,10 +145,10 @@ describe('issuing', () => {
       [narrow, ['pro']],
       [plain, ['work']],
     ] as const)
-      expect(() => tokens.issue(holder, { ...request, facets })).toThrow('opens no facet')
+      expect(() => tokens.issue(holder, { ...request, facets })).toThrow('operator_required')
   })
 
-  test("renews for the caller's own identity, kind and session", () => {
+  test("a renewal has the caller's own identity, kind and session", () => {
     const { tokens } = setUp()
     const { token } = tokens.issue(bob, { identity: 'bob', kind: 'agent' })
     expect(tokens.authenticate(token)).toEqual(bob)
@@ -162,12 +162,12 @@ describe('issuing', () => {
       { identity: 'bob', kind: 'agent' as const, session_id: 'run-2' },
       'identity_mismatch',
     ],
-  ])('gives nobody a token for %s', (_, request, code) => {
+  ])('no caller gets a token for %s', (_, request, code) => {
     const { tokens } = setUp()
     expect(() => tokens.issue(bob, request)).toThrow(expect.objectContaining({ code }) as Error)
   })
 
-  test.each(RESERVED_IDENTITIES)('gives not even the operator one for %s', (identity) => {
+  test.each(RESERVED_IDENTITIES)('not even the operator gets a token for %s', (identity) => {
     const { tokens } = setUp()
     expect(() => tokens.issue(operator, { identity, kind: 'agent' })).toThrow(
       expect.objectContaining({ code: 'params_invalid' }) as Error,

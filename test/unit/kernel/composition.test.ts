@@ -1,10 +1,10 @@
-/** Calls that are made by calls: judged like any other, bounded, and never a way around a hand-over. */
+/** Tests calls made by other calls: they are checked like any other, are limited, and cannot bypass a takeover. */
 import { beforeEach, describe, expect, test } from 'vitest'
 import * as z from 'zod'
-import { fromProblem, TurnbellError } from '../../../src/contracts/errors.ts'
-import { LIMITS } from '../../../src/contracts/limits.ts'
+import { fromProblem, TurnbellError } from '../../../src/contracts/errors/errors.ts'
+import { LIMITS } from '../../../src/contracts/limits/limits.ts'
 import { defineAction, defineFacade, type CallContext, type KernelView } from '../../../src/kernel/define.ts'
-import { AGENT, codeOf, OBSERVER, smallKernel, type SmallKernel } from '../../support/small-kernel.ts'
+import { AGENT, codeOf, OBSERVER, smallKernel, type SmallKernel } from '../../support/worlds/small-kernel.ts'
 
 let inside: (context: CallContext) => unknown
 let taken: number
@@ -39,7 +39,7 @@ const outer = defineFacade({
   },
 })
 const queue = defineFacade({
-  ...{ name: 'queue', summary: 'Hands over.', compact: 'Hands over.', facet: 'core' },
+  ...{ name: 'queue', summary: 'Delivers items.', compact: 'Delivers items.', facet: 'core' },
   actions: {
     take: defineAction({
       ...{ summary: 'Takes.', mutates: true, hands_over: true, ...common },
@@ -62,7 +62,7 @@ beforeEach(() => {
   kernel = smallKernel([outer, queue, closed])
 })
 
-/** Runs something with the kernel that a handler sees. */
+/** Runs `work` with the kernel that a handler receives. */
 async function within<T>(work: (view: KernelView) => T, request = {}): Promise<Awaited<T>> {
   let answer: { value: Awaited<T> } | { error: unknown } | undefined
   inside = async ({ kernel: view }) => {
@@ -84,7 +84,7 @@ const refusalOf = async (work: (view: KernelView) => unknown, request = {}) => {
 }
 
 describe('a check', () => {
-  test('says whether the call could change anything, with these parameters', async () => {
+  test('a check returns whether the call could make a change with these parameters', async () => {
     const mutates = (facade: string, action: string, params: object) =>
       within((view) => view.check(facade, action, params).mutates)
     expect(await mutates('queue', 'read', {})).toBe(false)
@@ -99,12 +99,12 @@ describe('a check', () => {
     ['nowhere', 'take', {}, 'facade_unknown'],
     ['closed', 'take', {}, 'facet_forbidden'],
     ['queue', 'own', {}, 'operator_required'],
-  ])('refuses what the call would be refused: %s %s %j', async (facade, action, params, code) => {
+  ])('a check rejects the same calls: %s %s %j', async (facade, action, params, code) => {
     expect(await refusalOf((view) => view.check(facade, action, params))).toBe(code)
     expect(codeOf(await within((view) => view.call(facade, action, params)))).toBe(code)
   })
 
-  test('keeps to the bounds of the call that it is made in', async () => {
+  test('a check respects the limits of its surrounding call', async () => {
     const request = { caller: OBSERVER }
     expect(await refusalOf((view) => view.check('queue', 'read', {}), request)).toBe('kind_forbidden')
     const narrow = { narrowing: { facades: ['outer'] } }
@@ -112,8 +112,8 @@ describe('a check', () => {
   })
 })
 
-describe('what is handed over', () => {
-  test('is refused inside another answer, however deep, and nothing is taken', async () => {
+describe('a drain inside other calls', () => {
+  test('a drain is rejected inside another answer at any depth, without an effect', async () => {
     expect(codeOf(await within((view) => view.call('queue', 'take', {})))).toBe('handover_forbidden')
     expect(await refusalOf((view) => view.check('queue', 'take', {}))).toBe('handover_forbidden')
     const { results } = await within((view) => view.batch([{ facade: 'queue', action: 'take' }]))
@@ -124,25 +124,25 @@ describe('what is handed over', () => {
     expect(taken).toBe(0)
   })
 
-  test('is given where it is all that the caller is answered', async () => {
+  test('a drain is permitted if it is the whole answer of the caller', async () => {
     const passed = { name: 'outer_pass', args: { name: 'queue_take' } }
     expect(codeOf(await kernel.call('outer', 'pass', passed))).toBe(null)
     expect(taken).toBe(1)
   })
 
-  test('is not given for an action that makes something of it', async () => {
+  test('a drain is rejected for an action that processes its result', async () => {
     expect(codeOf(await within((view) => view.invoke('queue_take', {})))).toBe('handover_forbidden')
     expect(taken).toBe(0)
   })
 
-  test('is shown anywhere, where that changes nothing', async () => {
+  test('a peek is permitted anywhere', async () => {
     expect(codeOf(await within((view) => view.call('queue', 'take', { look: true })))).toBe(null)
     expect(taken).toBe(0)
   })
 })
 
-describe('several calls at once', () => {
-  test('answer in their order, each with its own error', async () => {
+describe('concurrent calls of one request', () => {
+  test('concurrent calls answer in their order, each with its own error', async () => {
     const { results } = await within((view) =>
       view.batch([
         { facade: 'queue', action: 'take', params: { size: 9 } },
@@ -157,7 +157,7 @@ describe('several calls at once', () => {
     ])
   })
 
-  test('that make more of themselves come to an end', async () => {
+  test('calls that make more calls are limited', async () => {
     const outcome = await kernel.call('outer', 'again')
     const leaves = (answer: unknown): unknown[] => (Array.isArray(answer) ? answer.flatMap(leaves) : [answer])
     const ends = leaves(outcome.ok ? outcome.result : [])
@@ -165,8 +165,9 @@ describe('several calls at once', () => {
     expect(ends.length).toBeLessThanOrEqual(2 ** (LIMITS.call_depth_max + 1))
   })
 
-  test('that are too many together are refused, whoever makes them', async () => {
-    const many = Array.from({ length: LIMITS.calls_inside_max + 3 }, () => ({
+  test('too many calls in one request are rejected, whichever action makes them', async () => {
+    // The outermost call counts, too.
+    const many = Array.from({ length: LIMITS.request_calls_max + 2 }, () => ({
       facade: 'queue',
       action: 'read',
     }))
@@ -176,8 +177,8 @@ describe('several calls at once', () => {
   })
 })
 
-describe('what the stream still has', () => {
-  test('is told newest first, of what the caller may hear', async () => {
+describe('stored events', () => {
+  test("stored events are returned newest first, limited to the caller's permissions", async () => {
     await kernel.call('queue', 'read', { strange: 1 })
     await kernel.call('nowhere', 'read')
     await kernel.call('queue', 'own', {}, { caller: { ...AGENT, identity: 'bob' } })
@@ -191,7 +192,7 @@ describe('what the stream still has', () => {
     ])
   })
 
-  test('is found by words and by the beginning of its type, up to a limit', async () => {
+  test('stored events are found by words and by a prefix of their type, up to a limit', async () => {
     for (const facade of ['one', 'Two', 'two']) await kernel.call(facade, 'x')
     const found = await within((view) => view.events({ types: ['err', 'error'], text: 'TWO', limit: 9 }))
     expect(found.map(({ data }) => data['facade'])).toEqual(['two', 'Two'])

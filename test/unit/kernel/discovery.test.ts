@@ -1,10 +1,10 @@
-/** Finding, reading about and calling what is not listed. */
+/** Tests finding, describing and calling unlisted actions. */
 import { describe, expect, test } from 'vitest'
 import * as z from 'zod'
 import { FACADES } from '../../../src/facades/all.ts'
 import { tool } from '../../../src/facades/tool.ts'
 import type { Json } from '../../../src/contracts/ids.ts'
-import { LIMITS } from '../../../src/contracts/limits.ts'
+import { LIMITS } from '../../../src/contracts/limits/limits.ts'
 import { defineAction, defineFacade, type CallContext, type Facade } from '../../../src/kernel/define.ts'
 import {
   AGENT,
@@ -13,7 +13,7 @@ import {
   OPERATOR,
   smallKernel,
   type SmallKernel,
-} from '../../support/small-kernel.ts'
+} from '../../support/worlds/small-kernel.ts'
 
 const seen: CallContext[] = []
 const things = (name: string, more: Partial<Facade> = {}) =>
@@ -85,18 +85,20 @@ describe('a search', () => {
     ['lcok', 'coordinator_lock'],
     ['sned', 'signals_send'],
     ['craete isseu', 'sentinel_create_issue'],
-  ])('for %j finds %s first', async (query, name) => expect((await found(real, query))[0]).toBe(name))
+  ])('a search for %j finds %s first', async (query, name) =>
+    expect((await found(real, query))[0]).toBe(name),
+  )
 
-  test('finds nothing where nothing fits', async () => {
+  test('a search without a match finds nothing', async () => {
     for (const query of ['zzzzqqq', '???', '   ']) expect(await found(real, query)).toEqual([])
   })
 
-  test('answers a line for each, and no more than were asked for', async () => {
+  test('a search returns one line per action, up to the requested number', async () => {
     const { tools } = await answer(kernel, 'search', { query: 'look', limit: 1 })
     expect(tools).toEqual([{ name: 'open_look', summary: 'Look at a thing.', mutates: false }])
   })
 
-  test('finds only what its caller may call', async () => {
+  test('a search finds only actions that its caller may call', async () => {
     expect((await found(kernel, 'thing')).sort()).toEqual(['open_look', 'open_smash'])
     expect(await found(kernel, 'thing', { caller: OBSERVER })).toEqual(['open_look'])
     expect(await found(kernel, 'thing', { caller: OPERATOR })).toContain('open_reign')
@@ -109,13 +111,13 @@ describe('a search', () => {
     { query: 'a', limit: 0 },
     { query: 'a', limit: 51 },
     {},
-  ])('refuses %j', async (params) =>
+  ])('a search rejects %j', async (params) =>
     expect(codeOf(await kernel.call('tool', 'search', params))).toBe('params_invalid'),
   )
 })
 
 describe('a description', () => {
-  test('of an action has its schemas, its examples and its errors with what to do', async () => {
+  test('a description of an action has its schemas, its examples and its errors with hints', async () => {
     expect(await answer(kernel, 'describe', { name: 'open_look' })).toMatchObject({
       name: 'open_look',
       facade: 'open',
@@ -129,15 +131,16 @@ describe('a description', () => {
       },
       output_schema: { properties: { thing: { type: 'string' } } },
       examples: [{ thing: 'lamp' }],
-      errors: [{ code: 'target_unknown', title: 'There is no such persona' }],
+      errors: [{ code: 'target_unknown', title: 'Unknown persona' }],
     })
   })
 
-  test.each([['openLook'], ['open.look'], ['open_peer']])('is found under %s, too', async (name) =>
-    expect(await answer(kernel, 'describe', { name })).toMatchObject({ name: 'open_look' }),
+  test.each([['openLook'], ['open.look'], ['open_peer']])(
+    'a description is also found under %s',
+    async (name) => expect(await answer(kernel, 'describe', { name })).toMatchObject({ name: 'open_look' }),
   )
 
-  test('of a facade has a line for each action that its caller may call', async () => {
+  test('a description of a facade has a line for each action that its caller may call', async () => {
     const described = await answer(kernel, 'describe', { name: 'open' })
     expect(described).toMatchObject({ name: 'open', summary: 'Things of open.', facet: 'core' })
     expect((described['actions'] as { name: string }[]).map(({ name }) => name)).toEqual([
@@ -151,14 +154,14 @@ describe('a description of records', () => {
   const real = smallKernel(FACADES)
   const store = (name: string, kind?: string) => answer(real, 'describe', { name, ...(kind && { kind }) })
 
-  test('names the kinds, where an action takes any', async () => {
+  test('a description of records names the kinds if an action accepts any', async () => {
     const { kinds } = await store('store_put')
-    expect(kinds).toContainEqual({ name: 'friction', summary: 'Something that gets in the way of work.' })
+    expect(kinds).toContainEqual({ name: 'friction', summary: 'An obstacle to work.' })
     expect(await store('store')).toMatchObject({ kinds, actions: [{}, {}, {}] })
     expect(await store('signals_send')).not.toHaveProperty('kinds')
   })
 
-  test('shows what a record of one kind holds, and how it ends', async () => {
+  test('a description of records contains the fields of one kind, and how it ends', async () => {
     expect((await store('store_put', 'friction'))['record']).toMatchObject({
       kind: 'friction',
       kept_in: 'project',
@@ -171,8 +174,8 @@ describe('a description of records', () => {
 
   test.each([
     ['store_put', 'frction', 'Did you mean friction?'],
-    ['signals_send', 'friction', 'knows no kind'],
-  ])('of %s refuses the kind %s', async (name, kind, words) => {
+    ['signals_send', 'friction', 'has no kind'],
+  ])('a description of records of %s rejects the kind %s', async (name, kind, words) => {
     const outcome = await real.call('tool', 'describe', { name, kind })
     expect(codeOf(outcome)).toBe('kind_unknown')
     expect(JSON.stringify(outcome)).toContain(words)
@@ -190,11 +193,11 @@ describe('an invocation', () => {
     ['open', { action: 'look', thing: 'lamp' }],
     ['open_look', '{"thing":"lamp"}'],
     ['open', { action: 'look', params: '{"thing":"lamp"}' }],
-  ])('of %s with %j does it', async (name, args) =>
+  ])('an invocation of %s with %j runs the action', async (name, args) =>
     expect(await invoke(name, args)).toEqual({ ok: true, result: { thing: 'lamp' } }),
   )
 
-  test("by an old name tells of today's", async () => {
+  test('an invocation by an old name returns the current one', async () => {
     expect(await invoke('open_gaze', { at: 'lamp' })).toEqual({
       ok: true,
       result: { thing: 'lamp' },
@@ -202,14 +205,14 @@ describe('an invocation', () => {
     })
   })
 
-  test('names the call that it was a part of, and acts as the same caller', async () => {
+  test('an invocation records its surrounding call, and has the same caller', async () => {
     seen.length = 0
     await invoke('open_look', { thing: 'lamp' }, { context: { run_id: 'r1', scope: '/p' } })
     expect(seen[0]).toMatchObject({ caller: AGENT, context: { run_id: 'r1', scope: '/p' } })
     expect(seen[0]?.context.parent_call_id).toMatch(/^[0-9A-Z]{26}$/)
   })
 
-  test('refuses as the action itself does', async () => {
+  test('an invocation rejects like the action itself', async () => {
     for (const [name, args] of [
       ['open_look', { thing: 7 }],
       ['open_look', undefined],
@@ -224,7 +227,7 @@ describe('an invocation', () => {
     }
   })
 
-  test('a call within may be nested no deeper than one from outside', async () => {
+  test('parameters of an inner call are limited to the same depth as those of an outer one', async () => {
     const within = (depth: number) => {
       const params: unknown = JSON.parse(`${'['.repeat(depth)}${']'.repeat(depth)}`)
       return kernel.call('tool', 'invoke', { name: 'tool_search', args: { query: params } })
@@ -234,7 +237,7 @@ describe('an invocation', () => {
     expect(await refused(LIMITS.wire_depth_max - 1)).not.toContain('nested more')
   })
 
-  test('inside invocations has an end', async () => {
+  test('nested invocations are limited', async () => {
     const nested = (depth: number): object =>
       depth === 0
         ? { name: 'open_look', args: { thing: 'lamp' } }
@@ -243,14 +246,14 @@ describe('an invocation', () => {
     expect(codeOf(await kernel.call('tool', 'invoke', nested(LIMITS.call_depth_max)))).toBe('limit_reached')
   })
 
-  test('within read-only bounds looks and does not touch', async () => {
+  test('an invocation in read-only mode cannot make changes', async () => {
     const request = { narrowing: { read_only: true } }
     expect(codeOf(await invoke('open_look', { thing: 'lamp' }, request))).toBeNull()
     expect(codeOf(await invoke('open_smash', { thing: 'lamp' }, request))).toBe('read_only')
   })
 })
 
-describe('what is not open', () => {
+describe('an action that is not exposed', () => {
   test.each([
     ['closed', {}, 'facet_forbidden'],
     ['paid', {}, 'pro_required'],
@@ -259,7 +262,7 @@ describe('what is not open', () => {
     ['open', { intents: ['DANCE'] }, 'intent_unknown'],
     ['open', { facets: ['work'] }, 'facet_forbidden'],
   ])(
-    '%s within %j is refused in listing, search, description, call and invocation',
+    '%s within %j is rejected in listing, search, description, call and invocation',
     async (name, narrowing, code) => {
       const narrowed = smallKernel(FIXTURES, { intents: { LOOK: ['tool', 'closed'] } })
       const request = { narrowing }
@@ -278,20 +281,20 @@ describe('what is not open', () => {
     },
   )
 
-  test('opens with its facet, and with pro', async () => {
+  test('an action becomes available with its facet, and with pro', async () => {
     const wide = smallKernel(FIXTURES, { facets: ['core', 'work'], pro: true })
     for (const name of ['closed', 'paid'])
       expect(codeOf(await wide.call(name, 'look', { thing: 'x' }))).toBeNull()
   })
 
-  test('opens to the holder of a token that names its facet, and that one alone', async () => {
+  test('an action becomes available only to the holder of a token with its facet', async () => {
     const caller = { ...AGENT, facets: ['work'] }
     expect(codeOf(await kernel.call('closed', 'look', { thing: 'x' }, { caller }))).toBeNull()
     expect(codeOf(await kernel.call('open', 'look', { thing: 'x' }, { caller }))).toBe('facet_forbidden')
     expect(await found(kernel, 'look', { caller })).toEqual(['closed_look'])
   })
 
-  test('is closed to the operator as well', async () => {
+  test('an action that is not exposed is closed to the operator as well', async () => {
     expect(codeOf(await kernel.call('closed', 'reign', {}, { caller: OPERATOR }))).toBe('facet_forbidden')
   })
 })

@@ -1,4 +1,4 @@
-/** The one path of every call: in which order it is judged, and what is told of it. */
+/** Tests the path of every call: the order of its checks, and the events that it emits. */
 import { beforeEach, describe, expect, test } from 'vitest'
 import * as z from 'zod'
 import {
@@ -8,17 +8,17 @@ import {
   type DispatchOutcome,
 } from '../../../src/kernel/define.ts'
 import { createKernel, type DispatchLine, type Kernel } from '../../../src/kernel/dispatch.ts'
-import { TurnbellError } from '../../../src/contracts/errors.ts'
+import { TurnbellError } from '../../../src/contracts/errors/errors.ts'
 import type { HubEvent } from '../../../src/contracts/events.ts'
 import type { Caller } from '../../../src/contracts/token.ts'
 import type { Modules } from '../../../src/modules/modules.ts'
 import type { Clock } from '../../../src/ports/clock.ts'
 import { createMemoryEventLog } from '../../../src/storage/memory/event-log.ts'
+import { playedAnswer } from '../../support/fakes/fake-answers.ts'
+import { RECEIVED } from '../../../src/ports/sent-answer.ts'
 
 const ADA: Caller = { tenant_id: 'local', kind: 'agent', identity: 'ada', session_id: 's1' }
 const OPERATOR: Caller = { tenant_id: 'local', kind: 'operator', identity: 'operator' }
-const written = Promise.resolve('written' as const)
-
 let handled: { input: unknown; context: CallContext }[]
 let events: HubEvent[]
 let lines: DispatchLine[]
@@ -97,7 +97,7 @@ const thing = defineFacade({
 
 beforeEach(() => {
   ;[handled, events, lines, logged, seen, now] = [[], [], [], [], [], 1_000_000]
-  const clock = { now: () => now, monotonic: () => now } as Clock
+  const clock = { now: () => now, monotonic: () => now, soon: (call) => void setImmediate(call) } as Clock
   const log = createMemoryEventLog(clock)
   log.watch((event) => events.push(event))
   let id = 0
@@ -119,33 +119,33 @@ beforeEach(() => {
 })
 
 const call = (facade: string, action?: string, params?: unknown, caller = ADA): Promise<DispatchOutcome> =>
-  kernel.dispatch({ facade, action, params, caller, answered: written })
+  kernel.dispatch({ facade, action, params, caller, answer: RECEIVED })
 const code = (outcome: DispatchOutcome) => (outcome.ok ? null : outcome.problem.code)
 
-describe('a call that fits', () => {
-  test('reaches the handler with its defaults, its modules, its caller and its context', async () => {
-    const answered = Promise.resolve('broken' as const)
+describe('a valid call', () => {
+  test('a valid call reaches the handler with its defaults, its modules, its caller and its context', async () => {
+    const answer = playedAnswer('broken')
     const outcome = await kernel.dispatch({
       facade: 'thing',
       action: 'make',
       params: { name: 'a' },
       caller: ADA,
       context: { agent_id: 'main', run_id: 'r1', scope: 'portfolio' },
-      answered,
+      answer,
     })
     expect(outcome).toEqual({ ok: true, result: { name: 'a', size: 1 } })
     expect(handled).toHaveLength(1)
     expect(handled[0]?.input).toEqual({ name: 'a', size: 1 })
     expect(handled[0]?.context).toEqual({
-      ...modules,
+      modules,
       caller: ADA,
       context: { agent_id: 'main', run_id: 'r1', parent_call_id: null, scope: 'portfolio' },
       kernel: expect.objectContaining({ call: expect.any(Function) as unknown }) as unknown,
-      answered,
+      answer,
     })
   })
 
-  test('without a context is anonymous and outside of any run', async () => {
+  test('a valid call without a context is anonymous and belongs to no run', async () => {
     await call('thing', 'make', { name: 'a' })
     expect(handled[0]?.context.context).toEqual({
       agent_id: 'anonymous',
@@ -155,7 +155,7 @@ describe('a call that fits', () => {
     })
   })
 
-  test('under an old name has its old parameters understood', async () => {
+  test('a valid call under an old name may use its old parameters', async () => {
     expect(await call('thing_create', undefined, { title: 'b' })).toEqual({
       ok: true,
       result: { name: 'b', size: 1 },
@@ -165,7 +165,7 @@ describe('a call that fits', () => {
     expect(code(await call('thing_create', undefined, 'b'))).toBe('params_invalid')
   })
 
-  test('is a sign of life of its caller', async () => {
+  test('a valid call is a sign of life of its caller', async () => {
     await call('thing', 'make', { name: 'a' })
     await call('thing', 'nothing')
     expect(seen).toEqual([ADA, ADA])
@@ -174,36 +174,36 @@ describe('a call that fits', () => {
 
 describe('a call is refused', () => {
   test.each([
-    ['no such facade', 'thong', 'make', {}, 'facade_unknown'],
-    ['no such action', 'thing', 'mak', {}, 'action_unknown'],
+    ['an unknown facade', 'thong', 'make', {}, 'facade_unknown'],
+    ['an unknown action', 'thing', 'mak', {}, 'action_unknown'],
     ['a missing parameter', 'thing', 'make', {}, 'params_invalid'],
     ['no parameters at all', 'thing', 'make', undefined, 'params_invalid'],
     ['null for parameters', 'thing', 'make', null, 'params_invalid'],
     ['a list for parameters', 'thing', 'make', [], 'params_invalid'],
     ['a parameter of another type', 'thing', 'make', { name: 1 }, 'params_invalid'],
     ['a parameter out of bounds', 'thing', 'make', { name: 'abcdef' }, 'params_invalid'],
-    ['a parameter too many', 'thing', 'make', { name: 'a', nmae: 'b' }, 'params_invalid'],
-    ['a kind that may not', 'thing', 'close', {}, 'operator_required'],
-    ['by the handler', 'thing', 'refuse', {}, 'target_unknown'],
-  ])('for %s', async (_, facade, action, params, expected) => {
+    ['an excess parameter', 'thing', 'make', { name: 'a', nmae: 'b' }, 'params_invalid'],
+    ['a forbidden kind', 'thing', 'close', {}, 'operator_required'],
+    ['a reason of the handler', 'thing', 'refuse', {}, 'target_unknown'],
+  ])('a call is rejected for %s', async (_, facade, action, params, expected) => {
     expect(code(await call(facade, action, params))).toBe(expected)
     expect(handled).toEqual([])
   })
 
-  test('for who calls before for what is said: a stranger learns nothing of the parameters', async () => {
+  test('a call is rejected for its caller before its parameters, so that strangers learn nothing', async () => {
     expect(code(await call('thing', 'make', { wrong: 1 }, { ...ADA, kind: 'daemon' }))).toBe('kind_forbidden')
     expect(code(await call('thing', 'close', { wrong: 1 }))).toBe('operator_required')
     expect(code(await call('thing', 'close', {}, OPERATOR))).toBeNull()
   })
 
-  test('outside of the facades that this call was narrowed to', async () => {
+  test('a call is rejected outside of the facades that it was narrowed to', async () => {
     const narrowed = (facades: string[]) =>
       kernel.dispatch({
         facade: 'thing',
         action: 'make',
         params: { name: 'a' },
         caller: OPERATOR,
-        answered: written,
+        answer: RECEIVED,
         narrowing: { facades },
       })
     expect(code(await narrowed(['thing']))).toBeNull()
@@ -211,7 +211,7 @@ describe('a call is refused', () => {
     expect(code(await narrowed([]))).toBe('facade_forbidden')
   })
 
-  test('with the hint of whoever refused', async () => {
+  test('a rejection contains the hint of its source', async () => {
     const outcome = await call('thing', 'refuse', {})
     expect(outcome).toMatchObject({
       ok: false,
@@ -228,7 +228,7 @@ describe('a call is refused', () => {
 
 describe('a bug', () => {
   test.each(['throw', 'reject', 'lie', 'string'])(
-    'that shows as %s is internal, and tells the caller nothing',
+    'a bug (%s) is an internal error without details for the caller',
     async (how) => {
       const outcome = await call('thing', 'breakdown', { how })
       expect(code(outcome)).toBe('internal')
@@ -244,8 +244,8 @@ describe('a bug', () => {
   )
 })
 
-describe('what is told', () => {
-  test('of a call that fits: dispatch, then result', async () => {
+describe('published events of calls', () => {
+  test('a valid call publishes dispatch, then result', async () => {
     await call('thing_make', undefined, { name: 'a' })
     expect(events.map(({ type, agent_id, data }) => ({ type, agent_id, data }))).toEqual([
       {
@@ -274,9 +274,9 @@ describe('what is told', () => {
     ])
   })
 
-  test("of a person's look: nothing in the event stream, unless it fails, and a line in the log", async () => {
+  test('a reading call of a person is not in the event stream unless it fails, and is in the log', async () => {
     const operator: Caller = { tenant_id: 'local', kind: 'operator', identity: 'operator' }
-    const asked = { facade: 'thing', params: {}, caller: operator, answered: written }
+    const asked = { facade: 'thing', params: {}, caller: operator, answer: RECEIVED }
     await kernel.dispatch({ ...asked, action: 'look' })
     expect(events).toEqual([])
     expect(lines).toMatchObject([{ action: 'look', success: true }])
@@ -291,7 +291,7 @@ describe('what is told', () => {
     )
   })
 
-  test('of one that is refused: dispatch, error, result', async () => {
+  test('a rejected call publishes dispatch, error, result', async () => {
     await call('thing', 'refuse', {})
     expect(events.map(({ type }) => type)).toEqual(['dispatch', 'error', 'result'])
     expect(events[1]?.data).toEqual({
@@ -303,25 +303,25 @@ describe('what is told', () => {
     })
   })
 
-  test('of a name that does not exist: the name as it was asked for', async () => {
+  test('a call of an unknown name publishes the name as requested', async () => {
     await call('thong', 'make')
     expect(events.map(({ type }) => type)).toEqual(['error', 'result'])
     expect(events[0]?.data).toMatchObject({ facade: 'thong', action: 'make', error: 'facade_unknown' })
   })
 
-  test('of a name that is a megabyte long: its beginning', async () => {
+  test('a call of a very long name publishes its beginning', async () => {
     await call('x'.repeat(1_000_000), 'y'.repeat(1_000_000))
     expect(JSON.stringify([events, lines]).length).toBeLessThan(2_000)
   })
 
-  test('to the log file: one line for every call, with who it really was', async () => {
+  test('the log file has one line for every call, with its real caller', async () => {
     await kernel.dispatch({
       facade: 'thing',
       action: 'make',
       params: { name: 'a' },
       caller: ADA,
       context: { agent_id: 'bob' },
-      answered: written,
+      answer: RECEIVED,
     })
     await call('thing', 'refuse', {})
     expect(lines).toEqual([
@@ -343,7 +343,7 @@ describe('what is told', () => {
     ])
   })
 
-  test('never what was said', async () => {
+  test('no event or log line contains the contents of a call', async () => {
     await call('thing', 'make', { name: 'psst' })
     await call('thing', 'make', { name: 'psssst' })
     expect(JSON.stringify([events, lines])).not.toContain('pss')

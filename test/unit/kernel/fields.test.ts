@@ -1,4 +1,4 @@
-/** Schemas as a reader sees them: every form that a declaration may take, in a few letters. */
+/** Tests the short notation of schemas, for every form that a declaration may use. */
 import { expect, test } from 'vitest'
 import * as z from 'zod'
 import { boundsOf, fieldsOf } from '../../../src/kernel/fields.ts'
@@ -39,7 +39,7 @@ test.each<[string, z.ZodType, string, string]>([
   expect(fieldsOf(schema, true)[0]?.type).toBe(spelled)
 })
 
-test('a field is required unless it has a default or may be left out', () => {
+test('a field is required unless it has a default or is optional', () => {
   const input = z.object({ a: z.string(), b: z.string().optional(), c: z.string().default('x') })
   expect(fieldsOf(jsonSchema(input, 'input'))).toMatchObject([
     { name: 'a', required: true },
@@ -70,4 +70,4 @@ test.each<[z.ZodType, string]>([
   [z.array(z.string().min(1)).min(1).max(9), '1 to 9 entries, each 1 or more characters'],
   [z.array(z.number().max(3)), 'each at most 3'],
   [z.union([z.string().max(3), z.number().max(3)]), ''],
-])('the bounds of %#', (form, bounds) => expect(boundsOf(jsonSchema(form, 'input'))).toBe(bounds))
+])('the limits of %#', (form, bounds) => expect(boundsOf(jsonSchema(form, 'input'))).toBe(bounds))

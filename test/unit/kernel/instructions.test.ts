@@ -1,15 +1,15 @@
 import { encode } from 'gpt-tokenizer'
 import { expect, test } from 'vitest'
 import { FACADES } from '../../../src/facades/all.ts'
-import { projectInstructions } from '../../../src/kernel/project-instructions.ts'
+import { projectInstructions } from '../../../src/kernel/projections/project-instructions.ts'
 
 const TOKENS_MAX = 400
 
-test('what agents are told fits its budget', () => {
+test('the instructions fit their budget', () => {
   expect(encode(projectInstructions(FACADES)).length).toBeLessThanOrEqual(TOKENS_MAX)
 })
 
-test('agents are told the routine, and only of facades that are there', () => {
+test('the instructions contain the routine, and only facades that exist', () => {
   const none = projectInstructions([])
   expect(none).toContain('`signals_pending` once')
   expect(none).not.toContain('`ack`')
@@ -19,14 +19,14 @@ test('agents are told the routine, and only of facades that are there', () => {
     expect(all).not.toContain(`\`${facade.name}\``)
 })
 
-test('a facade that says nothing to agents costs nothing', () => {
+test('a facade without instructions adds nothing', () => {
   const [signals] = FACADES
   if (signals === undefined) throw new Error('there is no facade')
   const { agent_hint: _, ...silent } = signals
   expect(projectInstructions([silent])).toBe(projectInstructions([]))
 })
 
-test('agents are told how to use what others know, and how to leave what they found out', () => {
+test('the instructions explain how to use and share knowledge', () => {
   const told = projectInstructions(FACADES)
   for (const part of [
     ...['`context assemble`', 'open needs', 'warnings', '`decisions why`', '`blackboard post`'],

@@ -1,4 +1,4 @@
-/** Old names that resolve for ever, and what they resolve to. */
+/** Tests old names, which remain valid, and the actions that they resolve to. */
 import { expect, test } from 'vitest'
 import { FACADES } from '../../../src/facades/all.ts'
 import { createRegistry } from '../../../src/kernel/registry.ts'
@@ -51,7 +51,7 @@ const OLD_NAMES: Record<string, string> = {
 
 const registry = createRegistry(FACADES)
 
-test.each(Object.entries(OLD_NAMES))('%s is %s', (name, today) => {
+test.each(Object.entries(OLD_NAMES))('%s resolves to %s', (name, today) => {
   const found = registry.resolve(name)
   expect(`${found.facade.name}.${found.name}`).toBe(today)
 })

@@ -1,19 +1,19 @@
-/** What is derived from the facades: tools, routes, OpenAPI and help. */
+/** Tests the documents derived from the facades: tools, routes, OpenAPI and help. */
 import { AjvJsonSchemaValidator } from '@modelcontextprotocol/server/validators/ajv'
 import { describe, expect, test } from 'vitest'
-import { LIMITS } from '../../../src/contracts/limits.ts'
+import { LIMITS } from '../../../src/contracts/limits/limits.ts'
 import { FACADES } from '../../../src/facades/all.ts'
-import { cliAction, cliOverview, cliParams } from '../../../src/kernel/project-cli.ts'
+import { cliAction, cliOverview, cliParams } from '../../../src/kernel/projections/project-cli.ts'
 import {
   describeFacades,
   describeTools,
   projectHttp,
   projectOpenApi,
-} from '../../../src/kernel/project-http.ts'
-import { projectMcp, toolProblem, toolResult } from '../../../src/kernel/project-mcp.ts'
+} from '../../../src/kernel/projections/project-http.ts'
+import { projectMcp, toolProblem, toolResult } from '../../../src/kernel/projections/project-mcp.ts'
 import { createRegistry } from '../../../src/kernel/registry.ts'
-import { toProblem, TurnbellError } from '../../../src/contracts/errors.ts'
-import { smallKernel } from '../../support/small-kernel.ts'
+import { toProblem, TurnbellError } from '../../../src/contracts/errors/errors.ts'
+import { smallKernel } from '../../support/worlds/small-kernel.ts'
 import { FIXED_ROUTES } from '../../../src/transports/http/routes.ts'
 
 const registry = createRegistry(FACADES)
@@ -53,9 +53,9 @@ describe('a tool call', () => {
     ],
     ['prism_signal', { to: 'bob' }, { facade: 'prism_signal', params: { to: 'bob' } }],
     ['no_such_tool', {}, { facade: 'no_such_tool', params: {} }],
-  ])('%s %j', (name, args, call) => expect(mcp.call(name, args)).toEqual(call))
+  ])('a tool call is resolved: %s %j', (name, args, call) => expect(mcp.call(name, args)).toEqual(call))
 
-  test('answers the result as JSON text and as an object', () => {
+  test('a tool call returns the result as JSON text and as an object', () => {
     expect(toolResult({ a: 1 })).toEqual({
       content: [{ type: 'text', text: '{"a":1}' }],
       structuredContent: { a: 1 },
@@ -73,7 +73,7 @@ describe('a tool call', () => {
     expect(toolResult(null).structuredContent).toEqual({ result: null })
   })
 
-  test('answers a refusal so that a model can act on it', () => {
+  test('a tool call returns an error with a hint for the model', () => {
     const problem = toProblem(
       new TurnbellError('queue_full', { detail: 'bob has 10000.', hint: 'Wait.' }),
       'I',
@@ -89,7 +89,7 @@ describe('a tool call', () => {
 describe('the routes', () => {
   const routes = projectHttp(registry)
 
-  test('are a POST for every action, and a GET where nothing changes', () => {
+  test('every action has a POST route, and a GET route if it is read-only', () => {
     for (const { facade, name, action } of registry.actions) {
       const methods = routes
         .filter(({ url }) => url === `/api/${facade.name}/${name}`)
@@ -98,7 +98,7 @@ describe('the routes', () => {
     }
   })
 
-  test('read a query in the types that the schema wants, and leave the rest to be refused', () => {
+  test('routes parse a query by the types of the schema, and leave other values to validation', () => {
     const inbox = routes.find(({ url, method }) => url === '/api/signals/inbox' && method === 'GET')
     expect(
       inbox?.fromQuery({ limit: '5', status: 'dead,acked', from: 'bob', before_seq: 'x', other: '1' }),
@@ -130,7 +130,7 @@ describe('the OpenAPI document', () => {
     Object.entries(methods).map(([method, operation]) => ({ path, method, operation })),
   )
 
-  test('is 3.1 and names every route with an id of its own', () => {
+  test('the OpenAPI document is version 3.1 and names every route with a unique id', () => {
     expect(document.openapi).toBe('3.1.0')
     const described = projectHttp(registry).filter(({ url }) => url.startsWith('/api/'))
     expect(operations.length).toBe(described.length + Object.keys(FIXED_ROUTES).length)
@@ -139,7 +139,7 @@ describe('the OpenAPI document', () => {
     for (const id of ids) expect(id).toMatch(/^[A-Za-z][A-Za-z0-9_]*$/)
   })
 
-  test('declares every parameter of its paths', () => {
+  test('the OpenAPI document declares every path parameter', () => {
     for (const { path, operation } of operations) {
       const inPath = (operation.parameters ?? [])
         .filter((parameter) => parameter.in === 'path')
@@ -148,7 +148,7 @@ describe('the OpenAPI document', () => {
     }
   })
 
-  test('holds only JSON Schemas that compile', () => {
+  test('the OpenAPI document contains only JSON Schemas that compile', () => {
     const schemas = operations.flatMap(({ operation }) => {
       const bodies = Object.values(operation.requestBody?.content ?? {})
       const answers = Object.values(operation.responses).flatMap(({ content }) => Object.values(content))
@@ -160,7 +160,7 @@ describe('the OpenAPI document', () => {
     }
   })
 
-  test('accepts its own examples and real problems', () => {
+  test('the OpenAPI document accepts its own examples and real problems', () => {
     const examples = operations.flatMap(({ operation }) =>
       Object.values(operation.requestBody?.content ?? {}),
     )
@@ -172,7 +172,7 @@ describe('the OpenAPI document', () => {
     expect(valid(document.components.schemas['Problem'], { title: 'x' })).toMatchObject({ valid: false })
   })
 
-  test('says which routes need no token', () => {
+  test('the OpenAPI document marks routes without a token', () => {
     const open = operations
       .filter(({ operation }) => operation.security?.length === 0)
       .map(({ path }) => path)
@@ -181,7 +181,7 @@ describe('the OpenAPI document', () => {
 })
 
 describe('the other views', () => {
-  test('list every action once', () => {
+  test('every view lists each action once', () => {
     expect(describeTools(registry.actions)).toHaveLength(registry.actions.length)
     expect(describeFacades(registry.actions)).toHaveLength(FACADES.length)
     for (const tool of describeTools(registry.actions) as { input_schema: object; output_schema: object }[]) {
@@ -189,7 +189,7 @@ describe('the other views', () => {
     }
   })
 
-  test('help for the command line names every action and every parameter', () => {
+  test('the command line help names every action and every parameter', () => {
     const overview = cliOverview(registry)
     for (const { facade, name } of registry.actions)
       expect(overview).toMatch(new RegExp(`${facade.name}:[^]*\\n  ${name} `))

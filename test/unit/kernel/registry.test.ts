@@ -1,11 +1,11 @@
-/** Names: what resolves to what, and what is said of a name that resolves to nothing. */
+/** Tests names: the actions that they resolve to, and the error for an unknown name. */
 import { describe, expect, test } from 'vitest'
 import * as z from 'zod'
 import { FACADES } from '../../../src/facades/all.ts'
 import { defineAction, defineFacade, type Action, type Facade } from '../../../src/kernel/define.ts'
-import { nearest, snake } from '../../../src/contracts/names.ts'
+import { nearest, toSnakeCase } from '../../../src/contracts/text/names.ts'
 import { createRegistry } from '../../../src/kernel/registry.ts'
-import { TurnbellError } from '../../../src/contracts/errors.ts'
+import { TurnbellError } from '../../../src/contracts/errors/errors.ts'
 
 const action = (aliases: Action['aliases'] = []): Action =>
   defineAction({
@@ -43,7 +43,7 @@ describe('a name resolves', () => {
     ['gardener', 'plantTree', 'gardener.plant_tree'],
     ['gardener', 'plant-tree', 'gardener.plant_tree'],
     ['coord', 'send', 'signals.send'],
-  ])('as facade and action: %s %s', (name, of, to) => expect(resolved(name, of)).toBe(to))
+  ])('a name resolves as facade and action: %s %s', (name, of, to) => expect(resolved(name, of)).toBe(to))
 
   test.each([
     ['signals_pending', 'signals.pending'],
@@ -67,11 +67,11 @@ describe('a name resolves', () => {
     ['architect_record_arch_decision', 'architect.create_adr'],
     ['architect_createAdr', 'architect.create_adr'],
     ['architect_create_adr', 'architect.create_adr'],
-  ])('directly: %s', (name, to) => expect(resolved(name)).toBe(to))
+  ])('a name resolves directly: %s', (name, to) => expect(resolved(name)).toBe(to))
 })
 
-describe('a name that resolves to nothing', () => {
-  test('of an action names the facade, its actions and the nearest', () => {
+describe('an unknown name', () => {
+  test('an unknown action is rejected with the facade, its actions and the nearest name', () => {
     const error = refused('signals', 'sned')
     expect(error.code).toBe('action_unknown')
     expect(error.detail).toContain('signals has no action "sned"')
@@ -79,32 +79,32 @@ describe('a name that resolves to nothing', () => {
     expect(error.hint).toBe('Did you mean send?')
   })
 
-  test('of a facade names the facades and the nearest', () => {
+  test('an unknown facade is rejected with the facades and the nearest name', () => {
     const error = refused('gardner', 'plant_tree')
     expect(error.code).toBe('facade_unknown')
     expect(error.detail).toContain([...FACADES.map(({ name }) => name), 'gardener'].join(', '))
     expect(error.hint).toBe('Did you mean gardener?')
   })
 
-  test('of a facade without an action asks for one', () => {
+  test('a facade without an action is rejected with a request for one', () => {
     const error = refused('personas')
     expect(error.code).toBe('action_unknown')
     expect(error.detail).toBe('personas needs an action: add, list, get, wrap, remove.')
   })
 
-  test('as a direct name finds the typo in either half', () => {
+  test('an unknown direct name is corrected in either half', () => {
     const action = refused('signals_pendign')
     expect(action).toMatchObject({ code: 'action_unknown', hint: 'Did you mean signals_pending?' })
     expect(action.detail).toContain('signals has no action "pendign". It has: pending, send, ')
     expect(refused('personsa_list').hint).toBe('Did you mean personas_list?')
   })
 
-  test('never suggests an old name, nor anything for what is far off', () => {
+  test('suggestions contain no old name, and none for a very different name', () => {
     expect(refused('coord_sendd').hint).not.toContain('coord')
-    expect(refused('weather').hint).toBe('GET /facades lists them.')
+    expect(refused('weather').hint).toBe('List the facades with GET /facades.')
   })
 
-  test('may be as long and strange as it likes', () => {
+  test('an unknown name may have any length and characters', () => {
     expect(refused('x'.repeat(100_000)).detail.length).toBeLessThan(400)
     expect(refused('A'.repeat(1_000_000)).detail.length).toBeLessThan(400)
     expect(refused('signals', 'A'.repeat(1_000_000)).detail.length).toBeLessThan(400)
@@ -116,11 +116,11 @@ describe('a name that resolves to nothing', () => {
 })
 
 describe('declarations are refused', () => {
-  test('when two facades have one name', () => {
+  test('declarations are rejected if two facades have one name', () => {
     expect(() => createRegistry([facade('one', {}), facade('one', {})])).toThrow('two facades are called one')
   })
 
-  test('when an alias is another action’s name, in whatever spelling', () => {
+  test("declarations are rejected if an alias is another action's name in any spelling", () => {
     const one = facade('one', { go: action(['two_stop']) })
     expect(() => createRegistry([one, facade('two', { stop: action() })])).toThrow(
       'two_stop is claimed by two.stop and by one.go',
@@ -129,7 +129,7 @@ describe('declarations are refused', () => {
     expect(() => createRegistry([camel, facade('two', { stop: action() })])).toThrow('claimed')
   })
 
-  test('when a facade has the name of an action, today’s or an old one', () => {
+  test('declarations are rejected if a facade has a current or old name of an action', () => {
     const one = facade('one', { go: action(['away']) })
     for (const name of ['one_go', 'away']) {
       expect(() => createRegistry([one, facade(name, {})])).toThrow(
@@ -138,21 +138,24 @@ describe('declarations are refused', () => {
     }
   })
 
-  test('when two actions want one old name', () => {
+  test('declarations are rejected if two actions have the same old name', () => {
     const both = facade('one', { go: action(['old']), stop: action(['old']) })
     expect(() => createRegistry([both])).toThrow('the name old is claimed by one.go and by one.stop')
   })
 
-  test('when facade and action names run together', () => {
+  test('declarations are rejected if facade and action names combine ambiguously', () => {
     expect(() =>
       createRegistry([facade('one', { two_three: action() }), facade('one_two', { three: action() })]),
     ).toThrow('claimed')
   })
 
-  test.each(['One', 'one-two', '1one', 'one__two', 'one_', ''])('when a name is spelled %j', (name) => {
-    expect(() => createRegistry([facade(name, {})])).toThrow('no name')
-    expect(() => createRegistry([facade('fine', { [name]: action() })])).toThrow('no name')
-  })
+  test.each(['One', 'one-two', '1one', 'one__two', 'one_', ''])(
+    'declarations are rejected if a name is spelled %j',
+    (name) => {
+      expect(() => createRegistry([facade(name, {})])).toThrow('not a valid name')
+      expect(() => createRegistry([facade('fine', { [name]: action() })])).toThrow('not a valid name')
+    },
+  )
 })
 
 describe('spelling', () => {
@@ -164,9 +167,9 @@ describe('spelling', () => {
     ['ADRCreate', 'adr_create'],
     ['gardener_plantTree', 'gardener_plant_tree'],
     ['already_snake', 'already_snake'],
-  ])('%s is %s', (spelled, name) => expect(snake(spelled)).toBe(name))
+  ])('the spelling %s is normalized to %s', (spelled, name) => expect(toSnakeCase(spelled)).toBe(name))
 
-  test('the nearest name is within reach or nothing', () => {
+  test('the nearest name is within the maximum distance, or none is returned', () => {
     const names = ['send', 'inbox', 'broadcast']
     expect(nearest('snd', names)).toBe('send')
     expect(nearest('sedn', names)).toBe('send')

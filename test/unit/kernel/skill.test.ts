@@ -4,20 +4,20 @@ import { parse } from 'yaml'
 import * as z from 'zod'
 import { FACADES } from '../../../src/facades/all.ts'
 import { defineAction, defineFacade, type Action, type Facade } from '../../../src/kernel/define.ts'
-import { projectInstructions } from '../../../src/kernel/project-instructions.ts'
-import { projectSkill } from '../../../src/kernel/project-skill.ts'
+import { projectInstructions } from '../../../src/kernel/projections/project-instructions.ts'
+import { projectSkill } from '../../../src/kernel/projections/project-skill.ts'
 import { createRegistry } from '../../../src/kernel/registry.ts'
-import { Retry } from '../../../src/contracts/errors.ts'
+import { Retry } from '../../../src/contracts/errors/errors.ts'
 
 const TOKENS_MAX = 7_000
-/** What Claude Code takes of a skill's description. */
+/** Maximum length of a skill's description in Claude Code. */
 const DESCRIPTION_LENGTH_MAX = 1_024
 
 const registry = createRegistry(FACADES)
 const skill = projectSkill(registry)
 const agentMay = ({ allow }: Action) => allow.includes('agent')
 
-/** The skill of one facade with one action. */
+/** Returns the skill of one facade with one action. */
 function skillOf(action: Partial<Action>, facade: Partial<Facade> = {}): string {
   const look = defineAction({
     summary: 'Looks.',
@@ -34,9 +34,9 @@ function skillOf(action: Partial<Action>, facade: Partial<Facade> = {}): string 
 }
 
 describe('the skill for agents', () => {
-  test('fits its budget', () => expect(encode(skill).length).toBeLessThan(TOKENS_MAX))
+  test('the skill fits its budget', () => expect(encode(skill).length).toBeLessThan(TOKENS_MAX))
 
-  test('begins with a name and with when to use it', () => {
+  test('the skill begins with a name and when to use it', () => {
     const [, front = '', rest = ''] = /^---\n([^]*?)\n---\n([^]*)$/.exec(skill) ?? []
     const { name, description, ...more } = parse(front) as { name: string; description: string }
     expect(more).toEqual({})
@@ -47,12 +47,12 @@ describe('the skill for agents', () => {
     expect(rest).toMatch(/^\n# turnbell\n/)
   })
 
-  test('says the routine in the words of the instructions, once', () => {
+  test('the skill contains the routine in the words of the instructions, once', () => {
     const agents = registry.facades.filter(({ actions }) => Object.values(actions).some(agentMay))
     expect(skill.split(projectInstructions(agents))).toHaveLength(2)
   })
 
-  test('has one line for everything that an agent may call, and none for the rest', () => {
+  test('the skill has one line for every action that an agent may call, and no others', () => {
     for (const { facade, name, action } of registry.actions) {
       const section = new RegExp(`### ${facade.name}\n[^]*?(?=\n### |$)`).exec(skill)?.[0] ?? ''
       const called = action.own_tool === undefined ? name : `${facade.name}_${name}`
@@ -62,7 +62,7 @@ describe('the skill for agents', () => {
     expect(skill).not.toContain('### projects')
   })
 
-  test('has an example for every facade whose actions have one', () => {
+  test('the skill has an example for every facade whose actions have one', () => {
     for (const facade of registry.facades) {
       const examples = Object.values(facade.actions)
         .filter(agentMay)
@@ -74,12 +74,12 @@ describe('the skill for agents', () => {
     }
   })
 
-  test('says what each kind of refusal asks for', () => {
+  test('the skill explains what to do after each kind of error', () => {
     for (const retry of Retry.options) expect(skill).toContain(`\`${retry}\` (`)
     for (const member of ['code', 'detail', 'hint']) expect(skill).toContain(`\`${member}\``)
   })
 
-  test('marks what is in no list, and says how to reach it', () => {
+  test('the skill marks unlisted actions, and explains how to call them', () => {
     for (const facade of registry.facades.filter(({ actions }) => Object.values(actions).some(agentMay))) {
       const words = new RegExp(`### ${facade.name}\n\n(.*)`).exec(skill)?.[1]
       expect(words?.includes('_Not listed._'), facade.name).toBe(facade.listed !== true)
@@ -90,7 +90,7 @@ describe('the skill for agents', () => {
     }
   })
 
-  test('is the same every time', () => expect(projectSkill(createRegistry(FACADES))).toBe(skill))
+  test('the skill is reproducible', () => expect(projectSkill(createRegistry(FACADES))).toBe(skill))
 })
 
 describe('a line of the skill', () => {
@@ -128,7 +128,9 @@ describe('a line of the skill', () => {
       { input: eleven },
       '- `look(k: string, a?: number, b?: number, c?: number, d?: number, e?: number, f?: number, g?: number, …)` _Reads_. Looks.',
     ],
-  ])('that %s', (_, action, line) => expect(skillOf(action).split('\n')).toContain(line))
+  ])('the skill describes an action that %s', (_, action, line) =>
+    expect(skillOf(action).split('\n')).toContain(line),
+  )
 })
 
 describe('a facade in the skill', () => {
@@ -146,8 +148,10 @@ describe('a facade in the skill', () => {
       { listed: true, pro: true },
       'Looks around. Only where pro features are switched on.',
     ],
-  ])('that %s', (_, facade, line) => expect(skillOf({}, facade).split('\n')).toContain(line))
+  ])('the skill describes a facade that %s', (_, facade, line) =>
+    expect(skillOf({}, facade).split('\n')).toContain(line),
+  )
 
-  test('that only the operator may call is left out', () =>
+  test('a facade that only the operator may call is not in the skill', () =>
     expect(skillOf({ allow: [] })).not.toContain('garden'))
 })

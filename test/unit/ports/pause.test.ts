@@ -1,9 +1,9 @@
-/** A wait by a clock, which may be cut short. */
+/** Tests a wait on a clock that can be cut short. */
 import { expect, test, vi } from 'vitest'
 import { pause } from '../../../src/ports/pause.ts'
-import { fakeClock } from '../../support/fake-clock.ts'
+import { fakeClock } from '../../support/fakes/fake-clock.ts'
 
-test('takes as long as it is told, and then hears no signal any more', async () => {
+test('a pause takes its delay and then ignores the signal', async () => {
   const clock = fakeClock()
   const { signal } = new AbortController()
   const added = vi.spyOn(signal, 'addEventListener')
@@ -18,7 +18,7 @@ test('takes as long as it is told, and then hears no signal any more', async () 
   expect(removed.mock.calls.map(([, hears]) => hears)).toEqual(added.mock.calls.map(([, hears]) => hears))
 })
 
-test('ends with the signal, and leaves no timer', async () => {
+test('a pause ends with the signal and leaves no timer', async () => {
   const clock = fakeClock()
   const leaving = new AbortController()
   const paused = pause(clock, 1_500, leaving.signal)
@@ -27,7 +27,7 @@ test('ends with the signal, and leaves no timer', async () => {
   expect(clock.armed()).toBe(0)
 })
 
-test('does not begin after the signal', async () => {
+test('a pause does not start after the signal', async () => {
   const clock = fakeClock()
   const paused = pause(clock, 1_500, AbortSignal.abort())
   await paused

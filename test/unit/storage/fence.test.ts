@@ -1,9 +1,9 @@
 import { describe, expect, test } from 'vitest'
-import type { TurnbellError } from '../../../src/contracts/errors.ts'
-import { openFileSignalStore } from '../../../src/storage/file/signal-store.ts'
-import { fakeClock } from '../../support/fake-clock.ts'
+import type { TurnbellError } from '../../../src/contracts/errors/errors.ts'
+import { openFileSignalStore } from '../../../src/storage/file/signals/signal-store.ts'
+import { fakeClock } from '../../support/fakes/fake-clock.ts'
 import { eventually } from '../../support/eventually.ts'
-import { MemoryDisk, systemError } from '../../support/memory-disk.ts'
+import { MemoryDisk, systemError } from '../../support/disk/memory-disk.ts'
 import { signalMaker } from '../../support/signals.ts'
 
 const clock = fakeClock()
@@ -29,8 +29,8 @@ async function syncing() {
   return { disk, store, fatal, receipt, finish }
 }
 
-describe('a journal that is taken while a sync is under way', () => {
-  test('confirms nothing: the receipt is refused with store_fenced and the files are left alone', async () => {
+describe('a takeover of the journal during a sync', () => {
+  test('a commit synced during a takeover is rejected with store_fenced and the files are not changed', async () => {
     const { disk, store, fatal, receipt, finish } = await syncing()
     disk.put(EPOCH, Buffer.from('2\n'))
     const before = [...disk.files].map(([name, { bytes }]) => [name, bytes.toString()])
@@ -42,7 +42,7 @@ describe('a journal that is taken while a sync is under way', () => {
     await store.close()
   })
 
-  test('cuts nothing off when the sync fails as well: what it wrote may be kept by another', async () => {
+  test('a failed sync during a takeover truncates nothing, because the new owner may have accepted the bytes', async () => {
     const { disk, store, receipt, finish } = await syncing()
     disk.put(EPOCH, Buffer.from('2\n'))
     const before = [...disk.files].map(([name, { bytes }]) => [name, bytes.toString()])
@@ -53,7 +53,7 @@ describe('a journal that is taken while a sync is under way', () => {
     await store.close()
   })
 
-  test('confirms nothing either when the epoch is gone', async () => {
+  test('a commit is not confirmed if the epoch file was removed during its sync', async () => {
     const { disk, store, receipt, finish } = await syncing()
     disk.remove(EPOCH)
     finish()
@@ -61,7 +61,7 @@ describe('a journal that is taken while a sync is under way', () => {
     await store.close()
   })
 
-  test('confirms what was synced before it was taken', async () => {
+  test('commits synced before a takeover stay confirmed', async () => {
     const { receipt, finish } = await syncing()
     finish()
     expect(await receipt).toBe('confirmed')

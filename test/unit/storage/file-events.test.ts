@@ -1,9 +1,9 @@
 import fs from 'node:fs'
 import path from 'node:path'
 import { describe, expect, test, vi } from 'vitest'
-import { GATHER_MS, openFileEventLog } from '../../../src/storage/file/event-log.ts'
+import { GATHER_MS, openFileEventLog } from '../../../src/storage/file/events/event-log.ts'
 import { eventually } from '../../support/eventually.ts'
-import { fakeClock } from '../../support/fake-clock.ts'
+import { fakeClock } from '../../support/fakes/fake-clock.ts'
 import { temporaryDirectory } from '../../support/temporary-directory.ts'
 
 const clock = fakeClock()
@@ -13,13 +13,13 @@ function written(directory: string): string {
   return fs.readFileSync(path.join(directory, 'events.jsonl'), 'utf8')
 }
 
-test('after a kill no seq is given out twice', async () => {
+test('no seq is reused after a kill', async () => {
   const directory = temporaryDirectory()
   const log = openFileEventLog({ directory, clock })
   for (let count = 0; count < 3; count += 1) log.append(event)
   await clock.advance(GATHER_MS)
   await eventually('the events on disk', () => written(directory).includes('"seq":3'))
-  // Seen by a watcher, but the process is gone before it is written.
+  // Seen by a watcher, but the process ends before it is written.
   const last = log.append(event)
   const again = openFileEventLog({ directory, clock })
   expect(again.append(event).seq).toBeGreaterThan(last.seq)
@@ -31,25 +31,25 @@ test('after a kill no seq is given out twice', async () => {
   ).toEqual([1, 2, 3])
 })
 
-test('a log that was killed before it had written anything gives no seq out twice either', async () => {
+test('no seq is reused after a kill before the first write', async () => {
   const directory = temporaryDirectory()
   const first = openFileEventLog({ directory, clock })
   const seen = first.append(event)
   const second = openFileEventLog({ directory, clock })
   const after_first = second.append(event)
   await second.close()
-  // This one begins behind a clean end.
+  // This one starts after a clean end.
   const third = openFileEventLog({ directory, clock })
   const after_second = third.append(event)
   const fourth = openFileEventLog({ directory, clock })
   const after_third = fourth.append(event)
-  // And this one behind one that had begun behind a kill.
+  // This one starts after one that had started after a kill.
   const after_fourth = openFileEventLog({ directory, clock }).append(event)
   const seqs = [seen, after_first, after_second, after_third, after_fourth].map(({ seq }) => seq)
   expect(seqs).toEqual([...new Set(seqs)].sort((one, other) => one - other))
 })
 
-test('torn and foreign lines are skipped, and swallow nothing that comes after them', async () => {
+test('torn and foreign lines are skipped and do not swallow the next line', async () => {
   const directory = temporaryDirectory()
   const log = openFileEventLog({ directory, clock })
   log.append(event)
@@ -64,7 +64,7 @@ test('torn and foreign lines are skipped, and swallow nothing that comes after t
   await third.close()
 })
 
-test('two files hold at most twice the bound, however fast events come', async () => {
+test('the two files contain at most twice the limit, however fast events are appended', async () => {
   const directory = temporaryDirectory()
   const log = openFileEventLog({ directory, clock, events_max: 10 })
   for (let count = 0; count < 95; count += 1) {
@@ -75,13 +75,13 @@ test('two files hold at most twice the bound, however fast events come', async (
   const lines = (name: string) =>
     fs.readFileSync(path.join(directory, name), 'utf8').trim().split('\n').length
   expect(fs.readdirSync(directory).sort()).toEqual(['events.1.jsonl', 'events.jsonl'])
-  // One more line says that it was closed.
+  // One more line records the close.
   expect(lines('events.jsonl')).toBeLessThanOrEqual(11)
   expect(lines('events.1.jsonl')).toBeLessThanOrEqual(10)
   expect(openFileEventLog({ directory, clock, events_max: 10 }).append(event).seq).toBe(96)
 })
 
-test('a log that cannot be written goes on in memory, and says so once', async () => {
+test('a log that cannot be written continues in memory and reports that once', async () => {
   const directory = temporaryDirectory()
   const failures: Error[] = []
   const log = openFileEventLog({ directory, clock, events_max: 2, onFailed: (error) => failures.push(error) })
@@ -93,7 +93,7 @@ test('a log that cannot be written goes on in memory, and says so once', async (
     await new Promise<void>((resolve) => setImmediate(resolve))
   }
   await eventually('the failure', async () => {
-    // A disk that was slow so far has events left, which wait for the next moment.
+    // Events buffered for a slow disk are written later.
     await clock.advance(GATHER_MS)
     return failures.length > 0
   })
@@ -103,8 +103,8 @@ test('a log that cannot be written goes on in memory, and says so once', async (
   expect(failures).toHaveLength(1)
 })
 
-describe('a log whose disk took no events for a while', () => {
-  /** More than any gap between two starts. */
+describe('a log whose disk rejected events for a while', () => {
+  /** Larger than any gap between two starts. */
   const TOLD = 25_000
 
   async function failed(directory: string) {
@@ -123,21 +123,21 @@ describe('a log whose disk took no events for a while', () => {
     return { log, last }
   }
 
-  test('goes on behind what it told after a clean end', async () => {
+  test('a log continues after its last returned seq when it was stopped cleanly', async () => {
     const directory = temporaryDirectory()
     const { log, last } = await failed(directory)
     await log.close()
     expect(openFileEventLog({ directory, clock }).append(event).seq).toBe(last + 1)
   })
 
-  test('gives no seq out twice after a kill', async () => {
+  test('a log whose disk rejected events reuses no seq after a kill', async () => {
     const directory = temporaryDirectory()
     const { last } = await failed(directory)
     expect(openFileEventLog({ directory, clock }).append(event).seq).toBeGreaterThan(last)
   })
 })
 
-test('a log that could not say at first that it was opened gives no seq out twice after a kill', async () => {
+test('a log that could not record its opening reuses no seq after a kill', async () => {
   const directory = temporaryDirectory()
   const former = openFileEventLog({ directory, clock })
   former.append(event)
@@ -151,11 +151,11 @@ test('a log that could not say at first that it was opened gives no seq out twic
   expect(openFileEventLog({ directory, clock }).append(event).seq).toBeGreaterThan(seq)
 })
 
-test('a log whose disk does not keep up gives no seq out twice after a kill', () => {
+test('a log on a slow disk reuses no seq after a kill', () => {
   const directory = temporaryDirectory()
   const log = openFileEventLog({ directory, clock })
   let last = 0
-  // Their moment never comes.
+  // They are never written.
   for (let count = 0; count < 25_000; count += 1) last = log.append(event).seq
   expect(openFileEventLog({ directory, clock }).append(event).seq).toBeGreaterThan(last)
 })

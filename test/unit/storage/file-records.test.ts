@@ -2,10 +2,10 @@ import fs from 'node:fs'
 import fsPromises from 'node:fs/promises'
 import path from 'node:path'
 import { describe, expect, onTestFinished, test, vi } from 'vitest'
-import { TurnbellError } from '../../../src/contracts/errors.ts'
+import { TurnbellError } from '../../../src/contracts/errors/errors.ts'
 import type { RecordStore } from '../../../src/ports/record-store.ts'
-import type { RejectedRecord } from '../../../src/storage/file/record-folder.ts'
-import { createFileRecordStore } from '../../../src/storage/file/record-store.ts'
+import type { QuarantineNotice } from '../../../src/storage/file/records/quarantine-file.ts'
+import { createFileRecordStore } from '../../../src/storage/file/records/record-store.ts'
 import { temporaryDirectory } from '../../support/temporary-directory.ts'
 
 const BAD = {
@@ -18,9 +18,9 @@ const BAD = {
   'empty.json': '',
 }
 
-test('a file that is no record is set aside with the reason, and the others are listed', async () => {
+test('an invalid record file is quarantined with the reason, and the others are listed', async () => {
   const directory = temporaryDirectory()
-  const notices: RejectedRecord[] = []
+  const notices: QuarantineNotice[] = []
   const store = createFileRecordStore({ directory, onRejected: (notice) => notices.push(notice) })
   await store.put('persona', 'ada', { good: true })
   for (const [name, text] of Object.entries(BAD))
@@ -36,7 +36,7 @@ test('a file that is no record is set aside with the reason, and the others are 
   expect(fs.readdirSync(path.join(directory, 'persona'))).toEqual(['ada.json'])
 })
 
-test('one that comes back bad is set aside beside the former one', async () => {
+test('a second invalid file of the same name is quarantined next to the first', async () => {
   const directory = temporaryDirectory()
   const store = createFileRecordStore({ directory })
   for (const text of ['{', '[', '(']) {
@@ -48,7 +48,7 @@ test('one that comes back bad is set aside beside the former one', async () => {
   expect(kept.filter((name) => !name.endsWith('.reason'))).toHaveLength(3)
 })
 
-test('what a killed writer left half done is nobody’s record', async () => {
+test('a draft of a killed writer is not a record', async () => {
   const directory = temporaryDirectory()
   const store = createFileRecordStore({ directory })
   await store.put('persona', 'ada', { version: 1 })
@@ -58,19 +58,19 @@ test('what a killed writer left half done is nobody’s record', async () => {
   expect(await store.get('persona', 'ada')).toEqual({ version: 2 })
 })
 
-test('a record is readable by its owner only', async () => {
+test('a record file is readable by its owner only', async () => {
   const directory = temporaryDirectory()
   await createFileRecordStore({ directory }).put('persona', 'ada', {})
   expect(fs.statSync(path.join(directory, 'persona')).mode & 0o777).toBe(0o700)
   expect(fs.statSync(path.join(directory, 'persona', 'ada.json')).mode & 0o777).toBe(0o600)
 })
 
-test('no kind stands among the rejected', async () => {
+test('no kind can use the quarantine folder', async () => {
   const store = createFileRecordStore({ directory: temporaryDirectory() })
   await expect(store.put('rejected', 'a', {})).rejects.toThrow()
 })
 
-test('a disk that takes no record is a refusal that says where', async () => {
+test('a disk error of a put is reported with the file', async () => {
   const directory = temporaryDirectory()
   fs.writeFileSync(path.join(directory, 'persona'), 'a file where the folder should be')
   const store = createFileRecordStore({ directory })
@@ -79,7 +79,7 @@ test('a disk that takes no record is a refusal that says where', async () => {
   await expect(store.remove('persona', 'ada')).rejects.toMatchObject(refused)
 })
 
-test('a put that was under way when another took the directory changes nothing', async () => {
+test('a put in progress changes nothing after another process has taken the directory', async () => {
   const directory = temporaryDirectory()
   await createFileRecordStore({ directory }).put('persona', 'ada', { state: 'active' })
   let looks = 0
@@ -93,7 +93,7 @@ test('a put that was under way when another took the directory changes nothing',
   expect(await store.get('persona', 'ada')).toEqual({ state: 'active' })
 })
 
-test('a draft that another process has put in the place of ours becomes no record', async () => {
+test('a draft that another process has replaced does not become a record', async () => {
   const directory = temporaryDirectory()
   await createFileRecordStore({ directory }).put('persona', 'ada', { state: 'active' })
   const draft = path.join(directory, 'persona', 'ada.json.new')
@@ -107,14 +107,14 @@ test('a draft that another process has put in the place of ours becomes no recor
   const store = createFileRecordStore({ directory, mayChange })
   await expect(store.put('persona', 'ada', { state: 'wrapped' })).rejects.toMatchObject({
     code: 'store_unavailable',
-    detail: /ada\.json cannot be written: .*another process writes there/,
+    detail: /ada\.json cannot be written: .*another process writes this file/,
   })
   expect(await store.get('persona', 'ada')).toEqual({ state: 'active' })
 })
 
-test('who reads a directory that another has taken leaves what is no record where it is', async () => {
+test('a reader whose directory another process has taken leaves invalid files in place', async () => {
   const directory = temporaryDirectory()
-  const notices: RejectedRecord[] = []
+  const notices: QuarantineNotice[] = []
   const store = createFileRecordStore({
     directory,
     onRejected: (notice) => notices.push(notice),
@@ -126,13 +126,13 @@ test('who reads a directory that another has taken leaves what is no record wher
   fs.writeFileSync(path.join(directory, 'persona', 'ada.json'), '{')
   expect(await store.get('persona', 'ada')).toBeNull()
   expect(await store.list('persona')).toEqual([])
-  await expect(store.setAside('persona', 'ada', 'damaged')).rejects.toMatchObject({ code: 'store_fenced' })
+  await expect(store.quarantine('persona', 'ada', 'damaged')).rejects.toMatchObject({ code: 'store_fenced' })
   expect(fs.readdirSync(directory)).toEqual(['persona'])
   expect(notices.map(({ kept_in }) => kept_in)).toEqual([null, null])
 })
 
-describe('what a killed process has left', () => {
-  /** Directories in the order in which they are synced; `fails` says whether one cannot be. */
+describe('unsynced records of a killed process', () => {
+  /** Records the directories in the order of their syncs; `fails` makes a sync fail. */
   function watchSyncs(fails: (directory: string) => boolean = () => false): string[] {
     const synced: string[] = []
     const open = fsPromises.open.bind(fsPromises)
@@ -162,7 +162,7 @@ describe('what a killed process has left', () => {
     ['read', (store: RecordStore) => store.get('persona', 'ada')],
     ['missed by a removal', (store: RecordStore) => store.remove('persona', 'bob')],
     ['looked at alone', (store: RecordStore) => store.exclusive('persona', (held) => held.list())],
-  ])('is synced before it is %s, and only once', async (_, tell) => {
+  ])('unsynced records are synced once before they are %s', async (_, tell) => {
     const { store, way } = await left()
     const synced = watchSyncs()
     await tell(store)
@@ -170,7 +170,7 @@ describe('what a killed process has left', () => {
     expect(synced).toEqual(way)
   })
 
-  test('is not told of where that sync fails, until one succeeds', async () => {
+  test('unsynced records are not returned until a sync succeeds', async () => {
     const { store, way } = await left()
     let broken = true
     const synced = watchSyncs((directory) => broken && directory === way[1])
@@ -183,7 +183,7 @@ describe('what a killed process has left', () => {
   test.each([
     ['put', (store: RecordStore) => store.put('persona', 'ada', { version: 2 })],
     ['removal', (store: RecordStore) => store.remove('persona', 'ada')],
-  ])('by a %s whose own sync failed is synced before it is told of', async (_, change) => {
+  ])('records changed by a %s whose sync failed are synced before they are returned', async (_, change) => {
     const { store, way } = await left()
     let broken = false
     const synced = watchSyncs((directory) => broken && directory === way[0])
@@ -196,7 +196,7 @@ describe('what a killed process has left', () => {
     expect(synced.slice(0, way.length)).toEqual(way)
   })
 
-  test('is synced by a put, too: of a folder that was just made, its own name', async () => {
+  test('a put syncs the name of a folder created by a killed process', async () => {
     const home = temporaryDirectory()
     const folder = path.join(home, 'records', 'persona')
     fs.mkdirSync(folder, { recursive: true })
@@ -205,7 +205,7 @@ describe('what a killed process has left', () => {
     expect(synced).toEqual([folder, path.dirname(folder), home, folder])
   })
 
-  test('is nothing where there is no folder yet', async () => {
+  test('a kind without a folder has no records', async () => {
     const store = createFileRecordStore({ directory: path.join(temporaryDirectory(), 'records') })
     expect(await store.list('persona')).toEqual([])
   })

@@ -2,11 +2,11 @@ import { spawnSync } from 'node:child_process'
 import fs from 'node:fs'
 import path from 'node:path'
 import { describe, expect, onTestFinished, test } from 'vitest'
-import type { TurnbellError } from '../../../src/contracts/errors.ts'
+import type { TurnbellError } from '../../../src/contracts/errors/errors.ts'
 import { silentLog, type Log } from '../../../src/ports/log.ts'
 import { openStores, type StoreOptions, type Stores } from '../../../src/storage/open.ts'
-import { fakeClock } from '../../support/fake-clock.ts'
-import { MemoryDisk, systemError } from '../../support/memory-disk.ts'
+import { fakeClock } from '../../support/fakes/fake-clock.ts'
+import { MemoryDisk, systemError } from '../../support/disk/memory-disk.ts'
 import { signalMaker } from '../../support/signals.ts'
 import { temporaryDirectory } from '../../support/temporary-directory.ts'
 
@@ -27,22 +27,23 @@ function listeningLog() {
   return { log, lines }
 }
 
-describe('an address', () => {
-  test('file: keeps everything in the hub’s directory', async () => {
+describe('store URIs', () => {
+  test('the URI file: stores everything in the hub’s directory', async () => {
     const hub_dir = temporaryDirectory()
     const stores = await open('file:', { hub_dir })
     await stores.signals.append(make.signal())
     await stores.records.put('persona', 'ada', { a: 1 })
     stores.events.append({ type: 'persona.added', agent_id: 'ada', data: {} })
     await stores.close()
-    expect(fs.readdirSync(hub_dir).sort()).toEqual(['events', 'journal', 'records', 'snapshot'])
+    const kept = ['events', 'high-water.json', 'journal', 'records', 'snapshot']
+    expect(fs.readdirSync(hub_dir).sort()).toEqual(kept)
     const again = await open('file:', { hub_dir })
     expect(again.signals.health().signals).toBe(1)
     expect(await again.records.get('persona', 'ada')).toEqual({ a: 1 })
     expect(again.events.read({ limit: 10 }).events).toHaveLength(1)
   })
 
-  test('file:/some/directory keeps it there, making what is missing, for its owner only', async () => {
+  test('the URI file:/some/directory creates missing directories, private to the owner', async () => {
     const directory = path.join(temporaryDirectory(), 'deep', 'er')
     for (const uri of [`file:${directory}`, `file://${directory}`]) {
       const stores = await open(uri)
@@ -56,7 +57,7 @@ describe('an address', () => {
     }
   })
 
-  test('memory: keeps nothing', async () => {
+  test('the URI memory: stores nothing on disk', async () => {
     const stores = await open('memory:')
     await stores.signals.append(make.signal())
     await stores.close()
@@ -64,15 +65,15 @@ describe('an address', () => {
     expect((await open('memory:')).signals.health().signals).toBe(0)
   })
 
-  test('that this version cannot open is a matter of configuration', async () => {
+  test('an unsupported URI is a configuration error', async () => {
     for (const uri of ['nats://127.0.0.1:4222', 'memory', 'redis://x', '']) {
       await expect(open(uri)).rejects.toMatchObject({ code: 'config_invalid' })
     }
   })
 })
 
-describe('one owner', () => {
-  test('the second one is refused, hears who has it and where that one answers', async () => {
+describe('one owner per directory', () => {
+  test('a second opener is rejected with the holder and its address', async () => {
     const hub_dir = temporaryDirectory()
     const first = await open('file:', { hub_dir })
     await first.signals.append(make.signal())
@@ -87,36 +88,36 @@ describe('one owner', () => {
       detail: expect.stringContaining(url) as string,
       hint: expect.stringContaining(url) as string,
     })
-    // The refused one has changed nothing: the first goes on.
+    // The rejected process has changed nothing: the first one continues.
     await first.signals.append(make.signal())
     await first.close()
     expect((await open('file:', { hub_dir })).signals.health().signals).toBe(2)
   })
 
-  test('whose directory was taken changes no record any more, though it writes no signal, and says so', async () => {
+  test('a store that lost its directory changes no record and reports it, even without a signal being written', async () => {
     const hub_dir = temporaryDirectory()
     const fatal: TurnbellError[] = []
     const { records, signals } = await open('file:', { hub_dir, onFatal: (error) => fatal.push(error) })
     await records.put('persona', 'ada', { state: 'active' })
     const refused = { code: 'store_fenced' }
-    // Asked for, and waiting for its turn.
+    // Pending changes.
     const waiting = [records.put('persona', 'ada', { state: 'wrapped' }), records.remove('persona', 'ada')]
     fs.writeFileSync(path.join(hub_dir, 'journal', 'epoch'), '2\n')
     for (const one of waiting) await expect(one).rejects.toMatchObject(refused)
     await expect(records.put('persona', 'ada', { state: 'wrapped' })).rejects.toMatchObject(refused)
     await expect(records.remove('persona', 'ada')).rejects.toMatchObject(refused)
-    await expect(records.setAside('persona', 'ada', 'damaged')).rejects.toMatchObject(refused)
+    await expect(records.quarantine('persona', 'ada', 'damaged')).rejects.toMatchObject(refused)
     await records.exclusive('persona', async (held) => {
       await expect(held.put('ada', { state: 'wrapped' })).rejects.toMatchObject(refused)
       await expect(held.remove('ada')).rejects.toMatchObject(refused)
-      await expect(held.setAside('ada', 'damaged')).rejects.toMatchObject(refused)
+      await expect(held.quarantine('ada', 'damaged')).rejects.toMatchObject(refused)
     })
     expect(await records.get('persona', 'ada')).toEqual({ state: 'active' })
     expect(fatal).toMatchObject([refused])
     await expect(signals.append(make.signal())).rejects.toMatchObject(refused)
   })
 
-  test('whose directory was taken after its disk had failed says both, each once, and changes no record', async () => {
+  test('a store that lost its directory after a disk error reports both once and changes no record', async () => {
     const hub_dir = temporaryDirectory()
     const disk = new MemoryDisk()
     const { log, lines } = listeningLog()
@@ -128,7 +129,7 @@ describe('one owner', () => {
     await records.put('persona', 'ada', { state: 'active' })
     disk.fault = (operation) => (operation === 'sync' ? systemError('EIO') : null)
     await expect(signals.append(make.signal())).rejects.toMatchObject({ code: 'store_unavailable' })
-    // Records stand on a disk of their own here, and nobody has taken it yet.
+    // Records are on a separate disk here, which no hub has acquired yet.
     await records.put('persona', 'ada', { state: 'wrapped' })
     disk.put(path.join(hub_dir, 'journal', 'epoch'), Buffer.from('2\n'))
     const refused = { code: 'store_fenced' }
@@ -142,7 +143,7 @@ describe('one owner', () => {
     expect(signals.health()).toMatchObject({ writable: false, reason: fatal[1]?.detail })
   })
 
-  test('a killed owner stands in nobody’s way', async () => {
+  test('a killed owner does not block the next one', async () => {
     const hub_dir = temporaryDirectory()
     const gone = spawnSync(process.execPath, ['-e', '']).pid
     fs.mkdirSync(path.join(hub_dir, 'store.lock'))
@@ -154,7 +155,7 @@ describe('one owner', () => {
     await stores.signals.append(make.signal())
   })
 
-  test('an open that fails lets go of the directory', async () => {
+  test('a failed open releases the directory', async () => {
     const hub_dir = temporaryDirectory()
     const stores = await open('file:', { hub_dir })
     await stores.signals.append(make.signal())
@@ -177,13 +178,13 @@ describe('one owner', () => {
 })
 
 describe('a directory that cannot be used', () => {
-  test('because others can reach into it', async () => {
+  test('a directory that others can write to is rejected', async () => {
     const hub_dir = temporaryDirectory()
     fs.chmodSync(hub_dir, 0o755)
     await expect(open('file:', { hub_dir })).rejects.toMatchObject({ code: 'home_not_permitted' })
   })
 
-  test.runIf(process.getuid?.() === 0)('because it belongs to somebody else', async () => {
+  test.runIf(process.getuid?.() === 0)('a directory of another user is rejected', async () => {
     const hub_dir = temporaryDirectory()
     fs.chownSync(hub_dir, 12_345, 12_345)
     await expect(open('file:', { hub_dir })).rejects.toMatchObject({
@@ -192,7 +193,7 @@ describe('a directory that cannot be used', () => {
     })
   })
 
-  test('because a file stands there', async () => {
+  test('a file in place of the directory is rejected', async () => {
     const file = path.join(temporaryDirectory(), 'file')
     fs.writeFileSync(file, '')
     await expect(open(`file:${file}`)).rejects.toMatchObject({ code: 'home_not_permitted' })
@@ -211,7 +212,7 @@ describe('a directory that cannot be used', () => {
     })
   }
 
-  test('because the disk is full', async () => {
+  test('a full disk is reported when the directory is opened', async () => {
     const hub_dir = temporaryDirectory()
     const disk = new MemoryDisk()
     disk.fault = (operation) => (operation === 'write' ? systemError('ENOSPC') : null)
@@ -222,8 +223,8 @@ describe('a directory that cannot be used', () => {
   })
 })
 
-describe('what the operator hears', () => {
-  test('a torn end that was cut off', async () => {
+describe('log messages of the store', () => {
+  test('a torn end that was cut off is logged', async () => {
     const hub_dir = temporaryDirectory()
     const stores = await open('file:', { hub_dir })
     await stores.signals.append(make.signal())
@@ -235,7 +236,7 @@ describe('what the operator hears', () => {
     expect(fs.existsSync(lines[0]!.fields['kept_in'] as string)).toBe(true)
   })
 
-  test('a record that was set aside', async () => {
+  test('a quarantined record is logged', async () => {
     const hub_dir = temporaryDirectory()
     const { log, lines } = listeningLog()
     const stores = await open('file:', { hub_dir, log })
@@ -245,7 +246,7 @@ describe('what the operator hears', () => {
     expect(lines).toHaveLength(1)
   })
 
-  test('that nothing can be written any more: once', async () => {
+  test('a write error is logged once', async () => {
     const hub_dir = temporaryDirectory()
     const disk = new MemoryDisk()
     const { log, lines } = listeningLog()

@@ -1,11 +1,11 @@
-/** What is told of a signal has to be true after a crash as well. */
+/** Tests that reported states of a signal survive a crash. */
 import { describe, expect, test } from 'vitest'
 import type { Signal } from '../../../src/contracts/signal.ts'
 import type { SignalStore } from '../../../src/ports/signal-store.ts'
-import { openFileSignalStore } from '../../../src/storage/file/signal-store.ts'
-import { fakeClock } from '../../support/fake-clock.ts'
+import { openFileSignalStore } from '../../../src/storage/file/signals/signal-store.ts'
+import { fakeClock } from '../../support/fakes/fake-clock.ts'
 import { eventually } from '../../support/eventually.ts'
-import { MemoryDisk, systemError } from '../../support/memory-disk.ts'
+import { MemoryDisk, systemError } from '../../support/disk/memory-disk.ts'
 import { DAY_MS, signalMaker } from '../../support/signals.ts'
 import { stateOf } from '../../support/store-state.ts'
 
@@ -15,7 +15,7 @@ const now = new Date(clock.now()).toISOString()
 
 const lease = (drain_id: string) => ({ drain_id, session_id: 'session-1', now })
 
-/** A store with one drained signal, whose confirmation waits for its sync. */
+/** A store with one drained signal whose confirmation waits for its sync. */
 async function confirming() {
   const disk = new MemoryDisk()
   const store = await openFileSignalStore({ ...{ directory: '/hub', clock, disk }, onFatal() {} })
@@ -29,28 +29,31 @@ async function confirming() {
   return { disk, store, signal, confirmed, finish }
 }
 
-test.each(['read', 'query'] as const)('a %s waits for the change that it shows', async (way) => {
-  const { store, signal, confirmed, finish } = await confirming()
-  let told = false
-  const asked =
-    way === 'read'
-      ? store.read(signal.signal_id)
-      : store.query({ limit: 1 }).then(({ signals: [first] }) => first ?? null)
-  void asked.then(() => (told = true))
-  await new Promise((resolve) => setImmediate(resolve))
-  expect(told).toBe(false)
-  finish()
-  expect((await asked)?.stages.confirmed_at).toBe(now)
-  await confirmed
-  await store.close()
-})
+test.each(['read', 'query'] as const)(
+  'a %s resolves only when the change it returns is durable',
+  async (way) => {
+    const { store, signal, confirmed, finish } = await confirming()
+    let told = false
+    const asked =
+      way === 'read'
+        ? store.read(signal.signal_id)
+        : store.query({ limit: 1 }).then(({ signals: [first] }) => first ?? null)
+    void asked.then(() => (told = true))
+    await new Promise((resolve) => setImmediate(resolve))
+    expect(told).toBe(false)
+    finish()
+    expect((await asked)?.stages.confirmed_at).toBe(now)
+    await confirmed
+    await store.close()
+  },
+)
 
-test('a look at what waits waits for its append', async () => {
+test('readPending resolves only when the append it returns is durable', async () => {
   const { store, finish } = await confirming()
   const signal = make.signal()
   const appended = store.append(signal)
   let told = false
-  const looked = store.look(signal.to, 1)
+  const looked = store.readPending(signal.to, 1)
   void looked.then(() => (told = true))
   await new Promise((resolve) => setImmediate(resolve))
   expect(told).toBe(false)
@@ -60,20 +63,20 @@ test('a look at what waits waits for its append', async () => {
   await store.close()
 })
 
-describe('a store that can write no more', () => {
-  test('still tells what it knows', async () => {
+describe('a store after a write error', () => {
+  test('a store after a write error still answers reads', async () => {
     const { disk, store, signal, confirmed, finish } = await confirming()
     disk.put('/hub/journal/epoch', Buffer.from('2\n'))
     const asked = store.read(signal.signal_id)
     finish()
     await expect(confirmed).rejects.toMatchObject({ code: 'store_fenced' })
-    // Nobody knows whether it happened.
+    // The outcome is unknown.
     await expect(asked).rejects.toMatchObject({ code: 'store_fenced' })
     expect(await store.read(signal.signal_id)).toMatchObject({ signal_id: signal.signal_id })
     await store.close()
   })
 
-  /** One change each, refused by a disk that fails. */
+  /** One change of each kind, rejected by a failing disk. */
   const lost: [string, (store: SignalStore, leased: Signal, finished: Signal) => Promise<unknown>][] = [
     ['confirmed', (store) => store.confirm('drain-1', now)],
     ['released', (store) => store.release('drain-1')],
@@ -87,23 +90,31 @@ describe('a store that can write no more', () => {
     ['expired', (store) => store.expire(new Date(clock.now() + 2 * DAY_MS).toISOString())],
   ]
 
-  test.each(lost)('tells nothing as %s that was not written', async (_, change) => {
-    const disk = new MemoryDisk()
-    const store = await openFileSignalStore({ ...{ directory: '/hub', clock, disk }, onFatal() {} })
-    const signal = make.signal()
-    await store.append(signal)
-    await store.append(make.signal({ to: 'ada', expires_at: make.at(DAY_MS) }))
-    const finished = make.signal()
-    await store.append(finished)
-    await store.complete(finished.to, [finished.signal_id], 'as it was', now)
-    await store.drain(signal.to, { ...lease('drain-1'), limit: 1 })
-    const { health: before, ...told } = await stateOf(store)
-    disk.fault = (operation) => (operation === 'sync' ? systemError('EIO') : null)
-    await expect(change(store, signal, finished)).rejects.toMatchObject({ code: 'store_unavailable' })
-    disk.fault = () => null
-    const { health, ...now_told } = await stateOf(store)
-    expect(now_told).toEqual(told)
-    expect(health).toMatchObject({ ...before, writable: false, reason: expect.any(String) as string })
-    await store.close()
-  })
+  test.each(lost)(
+    'a store after a write error does not report a signal as %s if that change was lost',
+    async (_, change) => {
+      const disk = new MemoryDisk()
+      const store = await openFileSignalStore({ ...{ directory: '/hub', clock, disk }, onFatal() {} })
+      const signal = make.signal()
+      await store.append(signal)
+      await store.append(make.signal({ to: 'ada', expires_at: make.at(DAY_MS) }))
+      const finished = make.signal()
+      await store.append(finished)
+      await store.complete(finished.to, [finished.signal_id], 'as it was', now)
+      await store.drain(signal.to, { ...lease('drain-1'), limit: 1 })
+      const { health: before, ...told } = await stateOf(store)
+      disk.fault = (operation) => (operation === 'sync' ? systemError('EIO') : null)
+      await expect(change(store, signal, finished)).rejects.toMatchObject({ code: 'store_unavailable' })
+      disk.fault = () => null
+      const { health, ...now_told } = await stateOf(store)
+      expect(now_told).toEqual(told)
+      expect(health).toMatchObject({
+        ...before,
+        writable: false,
+        reason: expect.any(String) as string,
+        hint: expect.any(String) as string,
+      })
+      await store.close()
+    },
+  )
 })

@@ -1,21 +1,21 @@
-/** The index's own structures, each against the plain one that it stands for. */
+/** Tests the index's own data structures against plain reference implementations. */
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
-import { IdBook } from '../../../src/storage/file/id-book.ts'
-import { PendingOrder } from '../../../src/storage/file/pending-order.ts'
-import { PAGE_ROWS, Rows, STATUS } from '../../../src/storage/file/rows.ts'
-import { RowQueue } from '../../../src/storage/file/row-queue.ts'
-import { RowTable } from '../../../src/storage/file/row-table.ts'
+import { IdIndex } from '../../../src/storage/file/signals/index/id-index.ts'
+import { PendingQueue } from '../../../src/storage/file/signals/index/pending-queue.ts'
+import { PAGE_ROWS, Rows, STATUS } from '../../../src/storage/file/signals/index/signal-rows.ts'
+import { RowQueue } from '../../../src/storage/file/signals/index/row-queue.ts'
+import { RowHashTable } from '../../../src/storage/file/signals/index/row-hash-table.ts'
 
-describe('a table of rows', () => {
-  test('holds what a set holds, whatever the hashes', () => {
+describe('the row hash table', () => {
+  test('the hash table contains the same rows as a set, whatever the hashes', () => {
     fc.assert(
       fc.property(
         fc.array(fc.tuple(fc.boolean(), fc.nat({ max: 3000 })), { maxLength: 4000, size: 'max' }),
         fc.constantFrom(1, 7, 2 ** 32),
         (steps, hashes) => {
           const hashOf = (row: number) => (row * 2_654_435_761) % hashes
-          const table = new RowTable(hashOf)
+          const table = new RowHashTable(hashOf)
           const set = new Set<number>()
           for (const [add, row] of steps) {
             if (add && !set.has(row)) table.add(row)
@@ -23,13 +23,13 @@ describe('a table of rows', () => {
             if (add) set.add(row)
             else set.delete(row)
           }
-          // Compared at once: an expectation for each of so many rows takes longer than all the rest.
+          // Compared as a whole, because an expectation for each row takes longer than the rest.
           const rows = Array.from({ length: 3001 }, (_, row) => row)
-          const foundIn = (where: RowTable) =>
+          const foundIn = (where: RowHashTable) =>
             rows.filter((row) => where.find(hashOf(row), (one) => one === row) === row)
           const held = [...set].toSorted((a, b) => a - b)
           expect(foundIn(table)).toEqual(held)
-          expect(foundIn(new RowTable(hashOf, table.raw.slice()))).toEqual(held)
+          expect(foundIn(new RowHashTable(hashOf, table.raw.slice()))).toEqual(held)
         },
       ),
       { numRuns: 30 },
@@ -37,15 +37,15 @@ describe('a table of rows', () => {
   })
 })
 
-describe('a book of ids', () => {
+describe('the id index', () => {
   const id = (value: number) => Uint32Array.from([0, 0, Math.floor(value / 8), value % 8])
 
-  test('finds what a map finds, whatever the order of ids, with rows gone and after a snapshot', () => {
+  test('the id index finds the same rows as a map, for any order of ids, with removed rows and after a snapshot', () => {
     fc.assert(
       fc.property(
         fc.array(
           fc.record({
-            // Mostly upwards, with ids that come late and ids that run ahead.
+            // Mostly ascending, with some late ids and some ids ahead.
             step: fc.oneof({ weight: 20, arbitrary: fc.constant(1) }, fc.integer({ min: -40, max: 40 })),
             times: fc.integer({ min: 1, max: PAGE_ROWS }),
             drop: fc.double({ min: 0, max: 1, noNaN: true }),
@@ -54,7 +54,7 @@ describe('a book of ids', () => {
         ),
         (steps) => {
           const rows = new Rows()
-          const book = new IdBook(rows)
+          const book = new IdIndex(rows)
           const map = new Map<number, number>()
           let value = 100
           for (const { step, times, drop } of steps) {
@@ -74,7 +74,7 @@ describe('a book of ids', () => {
               map.delete(known)
             }
           }
-          const again = new IdBook(rows, book.raw.slice())
+          const again = new IdIndex(rows, book.raw.slice())
           const wrong = Array.from({ length: value + 100 }, (_, one) => one).filter((one) => {
             const row = map.get(one) ?? -1
             return book.find(id(one)) !== row || again.find(id(one)) !== row
@@ -86,9 +86,9 @@ describe('a book of ids', () => {
     )
   })
 
-  test('keeps nothing for ids that ascend', () => {
+  test('the id index needs no memory for ascending ids', () => {
     const rows = new Rows()
-    const book = new IdBook(rows)
+    const book = new IdIndex(rows)
     for (let value = 1; value <= 2 * PAGE_ROWS; value += 1) {
       const row = rows.add(value)
       rows.setId(row, id(value))
@@ -98,8 +98,8 @@ describe('a book of ids', () => {
   })
 })
 
-describe('a queue of rows', () => {
-  test('holds what a sorted list holds', () => {
+describe('the row queue', () => {
+  test('the row queue contains the same rows as a sorted list', () => {
     fc.assert(
       fc.property(
         fc.array(
@@ -138,9 +138,9 @@ describe('a queue of rows', () => {
   })
 })
 
-describe('the pending order', () => {
-  test('forgets a persona for whom nobody waits', () => {
-    const order = new PendingOrder()
+describe('the pending queue', () => {
+  test('the pending queue drops a persona without pending signals', () => {
+    const order = new PendingQueue()
     order.add(1, 3, 10, false)
     order.add(1, 9, 11, true)
     expect([order.total, order.count(1), order.addressed(1)]).toEqual([2, 2, 1])
@@ -152,7 +152,7 @@ describe('the pending order', () => {
 })
 
 describe('rows', () => {
-  test('keep seqs that are far apart, beyond 32 bits', () => {
+  test('rows store seqs that differ by more than 32 bits', () => {
     const rows = new Rows()
     const seqs = [1, 2, 4_294_967_295, 4_294_967_297, 9_000_000_000_000, 9_007_199_254_740_991]
     const numbers = seqs.map((seq) => rows.add(seq))
@@ -160,7 +160,7 @@ describe('rows', () => {
     expect([...numbers].sort((a, b) => a - b)).toEqual(numbers)
   })
 
-  test('free a page when its last row is gone, and never give a number out again', () => {
+  test('a page is freed with its last row, and no row number is reused', () => {
     const rows = new Rows()
     for (let seq = 1; seq <= 2 * PAGE_ROWS; seq += 1) {
       const row = rows.add(seq)
@@ -172,7 +172,7 @@ describe('rows', () => {
     expect(rows.add(2 * PAGE_ROWS + 1)).toBe(2 * PAGE_ROWS)
   })
 
-  test('keep any time exactly, also before the creation or years after it', () => {
+  test('rows store any time exactly, also before the creation or years after it', () => {
     fc.assert(
       fc.property(
         fc.integer({ min: 0, max: 8.64e15 }),
@@ -195,7 +195,7 @@ describe('rows', () => {
     )
   })
 
-  test('take a column of memory only for pages that need it', () => {
+  test('rows allocate an optional column only for pages that need it', () => {
     const rows = new Rows()
     for (let seq = 1; seq <= 2 * PAGE_ROWS; seq += 1) rows.add(seq)
     rows.set(5, 'lease', 0)

@@ -1,7 +1,7 @@
-/** The judge of the client scenes: what belongs to which turn. */
+/** Tests how the client scenes assign doorbells and drains to turns. */
 import { describe, expect, test } from 'vitest'
-import { turnsOf } from '../../support/conversation.ts'
-import type { ModelServer, Reply, Shown } from '../../support/model-server.ts'
+import { turnsOf } from '../../support/clients/conversation.ts'
+import type { ModelServer, Reply, Shown } from '../../support/clients/model-server.ts'
 
 const bell = (id: string) =>
   `[turnbell] 1 signal waits (from operator: x). Call signals_pending once. (bell ${id})`
@@ -22,12 +22,12 @@ function turns(...shown: { fresh?: string; results?: string[]; reply?: Reply }[]
 }
 
 describe('a turn', () => {
-  test('goes on as long as the model asks for tools', () => {
+  test('a turn continues while the model calls tools', () => {
     const one = turns({ fresh: bell('aaaaaaaa'), reply: drain }, { results: [drained('1', '2')] })
     expect(one).toEqual([{ bells: ['aaaaaaaa'], drained: ['1', '2'] }])
   })
 
-  test('ends where the person denies a tool, and goes on where they say what to do instead', () => {
+  test('a turn ends where the user denies a tool, and continues where the user gives another instruction', () => {
     const shows = (fresh: string) =>
       turns({ fresh: 'make a file', reply: drain }, { fresh, results: [fresh] }).length
     const denied = 'The user rejected permission to use this specific tool call'
@@ -35,14 +35,14 @@ describe('a turn', () => {
     expect(shows(`${denied} with the following feedback: no`)).toBe(1)
   })
 
-  test('that shows two doorbells has two', () => {
+  test('a turn that shows two doorbells has two', () => {
     const [only] = turns({ fresh: `${bell('aaaaaaaa')}\n${bell('bbbbbbbb')}` })
     expect(only?.bells).toEqual(['aaaaaaaa', 'bbbbbbbb'])
     const [handed] = turns({ fresh: `${bell('aaaaaaaa')}\n${handedOver('bbbbbbbb')}` })
     expect(handed?.bells).toEqual(['aaaaaaaa', 'bbbbbbbb'])
   })
 
-  test('that was interrupted before the model was asked keeps the doorbell it was handed', () => {
+  test('a turn interrupted before the first request keeps its doorbell', () => {
     const fresh = `[Request interrupted by user]\n\n${bell('aaaaaaaa')}\n${handedOver('bbbbbbbb')}`
     expect(turns({ fresh, reply: drain }, { results: [drained('1')] })).toEqual([
       { bells: ['bbbbbbbb'], drained: [] },
@@ -50,7 +50,7 @@ describe('a turn', () => {
     ])
   })
 
-  test('after an interrupt that shows only what was handed over before is the one that it woke', () => {
+  test('a turn after an interrupt that shows only an earlier doorbell was begun by that doorbell', () => {
     const fresh = `[Request interrupted by user]\n\n${handedOver('bbbbbbbb')}`
     expect(turns({ fresh, reply: drain }, { results: [drained('1')] })).toEqual([
       { bells: ['bbbbbbbb'], drained: ['1'] },

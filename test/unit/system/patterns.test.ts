@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest'
 import { boundedPatterns, systemPatterns } from '../../../src/system/patterns.ts'
-import { LIMITS } from '../../../src/contracts/limits.ts'
-import { refusedWith } from '../../support/small-hub.ts'
+import { LIMITS } from '../../../src/contracts/limits/limits.ts'
+import { refusedWith } from '../../support/worlds/small-hub.ts'
 
 describe('a pattern', () => {
   test.each([
@@ -18,14 +18,14 @@ describe('a pattern', () => {
     expect(await refusedWith(() => systemPatterns.matches(pattern, 'x'))).toBe('params_invalid')
   })
 
-  test('that would not come to an end is given up', async () => {
+  test('a pattern that would backtrack without end times out', async () => {
     const endless = () => systemPatterns.matches('^(a+)+$', `${'a'.repeat(60)}b`)
     expect(await refusedWith(endless)).toBe('params_invalid')
     expect(endless).toThrow('takes too long')
   })
 
   describe('on a busy machine', () => {
-    /** Each try takes all its time, and has so much of a processor in it; the last one ends. */
+    /** Each evaluation takes its whole time with this much processor time; the last one ends. */
     function tried(...had_ms: number[]) {
       let [tries, processor_ms] = [0, 0]
       const patterns = boundedPatterns({
@@ -40,10 +40,10 @@ describe('a pattern', () => {
       return { matches: () => patterns.matches('a', 'a'), tries: () => tries }
     }
 
-    test('is tried again after a try that had no processor', () => {
+    test('an evaluation that had no processor is repeated', () => {
       expect(tried(2, 30).matches()).toBe(true)
     })
-    test('is given up once it had its time, or its tries', () => {
+    test('a pattern times out after its processor time, or its evaluations', () => {
       for (const [had_ms, tries] of [
         [Array<number>(9).fill(40), 3],
         [Array<number>(20).fill(0), LIMITS.pattern_tries_max],

@@ -1,8 +1,8 @@
-/** The AsyncAPI document says of every frame what the hub's own schemas say, and nothing else. */
+/** Tests that the AsyncAPI document matches the hub's own schemas for every frame. */
 import { AjvJsonSchemaValidator } from '@modelcontextprotocol/server/validators/ajv'
 import { describe, expect, test } from 'vitest'
 import { Channel, ClientFrame, CLOSE, HubFrame } from '../../../src/contracts/frames.ts'
-import { LIMITS } from '../../../src/contracts/limits.ts'
+import { LIMITS } from '../../../src/contracts/limits/limits.ts'
 import { describeWebSocket } from '../../../src/transports/ws/asyncapi.ts'
 import { WS_LIMITS } from '../../../src/transports/ws/channel-notes.ts'
 
@@ -60,13 +60,13 @@ function resolved(ref: string): unknown {
 }
 
 describe('every frame', () => {
-  test('is a message, once, and of the link', () => {
+  test('every frame is one message of the link', () => {
     expect(Object.keys(document.components.messages).sort()).toEqual([...frames].sort())
     expect(Object.keys(link.messages).sort()).toEqual([...frames].sort())
     for (const type of frames) expect(message(type).payload.properties['type']?.const).toBe(type)
   })
 
-  test('is received by the hub or sent by it, in one operation', () => {
+  test('every frame is received or sent by the hub, in one operation', () => {
     const types = (action: string) =>
       onLink
         .filter((operation) => operation.action === action)
@@ -75,7 +75,7 @@ describe('every frame', () => {
     expect(types('send')).toEqual(heard)
   })
 
-  test('has an answer where it carries an id', () => {
+  test('every frame with an id has a response', () => {
     for (const operation of onLink.filter(({ action }) => action === 'receive')) {
       const [type = ''] = operation.messages.map(typeOf)
       const answers = operation.reply?.messages.map(typeOf) ?? []
@@ -95,7 +95,7 @@ describe('every frame', () => {
       expect(replyTo(type)).toEqual(['result'])
   })
 
-  test.each(frames)('%s has examples that the document and the hub both take', (type) => {
+  test.each(frames)('%s has examples that are valid in the document and for the hub', (type) => {
     expect(message(type).examples.length).toBeGreaterThan(0)
     for (const { payload } of message(type).examples) {
       expect(fits(type, payload)).toBe(true)
@@ -109,16 +109,20 @@ describe('a frame that the hub refuses, the document refuses', () => {
   test.each([
     ['another type', 'ping', { type: 'pong' }],
     ['no type', 'ping', {}],
-    ['a field nobody knows', 'ping', { ...ping, shout: true }],
+    ['an unknown field', 'ping', { ...ping, shout: true }],
     ['another protocol', 'hello', { type: 'hello', protocol: 2, kind: 'agent', identity: 'bob' }],
     ['an identity in capitals', 'hello', { type: 'hello', protocol: 1, kind: 'agent', identity: 'Bob' }],
-    ['a kind of its own', 'hello', { type: 'hello', protocol: 1, kind: 'operator', identity: 'bob' }],
+    ['an unknown kind', 'hello', { type: 'hello', protocol: 1, kind: 'operator', identity: 'bob' }],
     ['no id', 'subscribe', { type: 'subscribe', channel }],
     ['an empty id', 'subscribe', { type: 'subscribe', id: '', channel }],
-    ['an id of half', 'unsubscribe', { type: 'unsubscribe', id: 1.5, channel }],
-    ['a channel that is none', 'subscribe', { type: 'subscribe', id, channel: '../etc' }],
+    ['a truncated id', 'unsubscribe', { type: 'unsubscribe', id: 1.5, channel }],
+    ['an invalid channel', 'subscribe', { type: 'subscribe', id, channel: '../etc' }],
     ['no data', 'publish', { type: 'publish', id, channel, event: 'x' }],
-    ['too much asked for', 'pending.peek', { type: 'pending.peek', id, limit: LIMITS.peek_limit_max + 1 }],
+    [
+      'a limit that is too large',
+      'pending.peek',
+      { type: 'pending.peek', id, limit: LIMITS.peek_limit_max + 1 },
+    ],
     ['parameters in a list', 'call', { type: 'call', id, facade: 'signals', action: 'read', params: [] }],
     ['a stage that is none', 'doorbell', { type: 'doorbell', doorbell_id: 'x', signal_id: 'y', stage: 'z' }],
     ['a turn that is none', 'heartbeat', { type: 'heartbeat', seq: 1, surface: { turn: 'late' } }],
@@ -129,30 +133,30 @@ describe('a frame that the hub refuses, the document refuses', () => {
       'signal.pushed',
       { ...(message('signal.pushed').examples[0]?.payload as object), payload: 'secret' },
     ],
-  ])('%s', (_, type, frame) => {
+  ])('a frame rejected by the hub is invalid in the document: %s', (_, type, frame) => {
     expect(parses(type, frame)).toBe(false)
     expect(fits(type, frame)).toBe(false)
   })
 })
 
 describe('the document', () => {
-  test('refers only to what it holds', () => {
+  test('the document refers only to existing parts', () => {
     const refs = refsIn(document)
     expect(refs.length).toBeGreaterThan(100)
     for (const ref of refs) expect(resolved(ref), ref).toBeDefined()
   })
 
-  test('says what frames share once, and nothing that none of them uses', () => {
+  test('the document defines shared parts once, and no unused ones', () => {
     const text = JSON.stringify(document)
     for (const [name, schema] of Object.entries(document.components.schemas)) {
-      // A text of some length may be the form of two things.
+      // A text with a length limit may be the form of two things.
       if (Object.keys(schema).some((key) => !['type', 'minLength', 'maxLength'].includes(key)))
         expect(text.split(JSON.stringify(schema)), name).toHaveLength(2)
       expect(text, name).toContain(`"$ref":"#/components/schemas/${name}"`)
     }
   })
 
-  test('describes every kind of channel, under a name that can be subscribed to', () => {
+  test('the document describes every kind of channel, under a name that can be subscribed to', () => {
     const names = Object.values(document.channels)
       .filter(({ address }) => address === null)
       .map(({ title }) => String(title))
@@ -162,7 +166,7 @@ describe('the document', () => {
     expect(names.map((name) => name.split('/')[0]).sort()).toEqual(kinds.sort())
   })
 
-  test('tells the close codes and limits that the hub has', () => {
+  test('the document contains the close codes and limits of the hub', () => {
     expect(
       Object.keys(link['x-close-codes'] as object)
         .map(Number)
@@ -171,7 +175,7 @@ describe('the document', () => {
     expect(link['x-limits']).toEqual(Object.fromEntries(WS_LIMITS.map((name) => [name, LIMITS[name]])))
   })
 
-  test('says where the hub listens and the three ways to show a token', () => {
+  test('the document contains the address of the hub and the three ways to send a token', () => {
     expect(link.address).toBe('/ws')
     expect(Object.values(document.servers).map(({ protocol }) => protocol)).toEqual(['ws', 'wss'])
     for (const { host, security } of Object.values(document.servers)) {
@@ -180,5 +184,5 @@ describe('the document', () => {
     }
   })
 
-  test('is the same every time', () => expect(describeWebSocket('1.2.3')).toEqual(document))
+  test('the document is reproducible', () => expect(describeWebSocket('1.2.3')).toEqual(document))
 })

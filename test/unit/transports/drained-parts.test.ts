@@ -1,27 +1,33 @@
 import { expect, test } from 'vitest'
-import { LIMITS } from '../../../src/contracts/limits.ts'
+import { LIMITS } from '../../../src/contracts/limits/limits.ts'
 import type { DrainResult } from '../../../src/contracts/signal.ts'
-import { inParts } from '../../../src/transports/bridge/drained-parts.ts'
+import { truncatePayloads } from '../../../src/bridge/drained-parts.ts'
 
 const SHOWN = LIMITS.payload_bytes_shown
 
 function answer(...payloads: string[]) {
   const signals = payloads.map((payload, index) => ({
     signal_id: `01JZ000000000000000000000${index}`,
-    ...{ from: 'bob', origin: 'agent', to: 'ada', intent: 'test', payload, priority: 3 },
-    ...{ created_at: '2026-01-01T00:00:00.000Z', deliveries: 1 },
+    from: 'bob',
+    origin: 'agent',
+    to: 'ada',
+    intent: 'test',
+    payload,
+    priority: 3,
+    created_at: '2026-01-01T00:00:00.000Z',
+    deliveries: 1,
   }))
   const structuredContent = { signals, remaining: 0, drain_id: '01JZ0000000000000000000009', note: 'kept' }
   return { content: [{ type: 'text', text: JSON.stringify(structuredContent) }], structuredContent }
 }
 
-test('an answer whose payloads are shown whole is passed on as it is', () => {
+test('a result whose payloads fit is returned unchanged', () => {
   const told = answer('small', 'x'.repeat(SHOWN))
-  expect(inParts(told, SHOWN)).toBe(told)
+  expect(truncatePayloads(told, SHOWN)).toBe(told)
 })
 
 test('a large payload is replaced by its first part, in the text and in the structure', () => {
-  const shown = inParts(answer('small', 'x'.repeat(SHOWN + 1)), SHOWN)
+  const shown = truncatePayloads(answer('small', 'x'.repeat(SHOWN + 1)), SHOWN)
   const { signals, ...rest } = shown['structuredContent'] as DrainResult
   expect(rest).toEqual({ remaining: 0, drain_id: '01JZ0000000000000000000009', note: 'kept' })
   expect(signals[0]).toMatchObject({ payload: 'small' })
@@ -31,11 +37,11 @@ test('a large payload is replaced by its first part, in the text and in the stru
   })
   const [{ text }] = shown['content'] as [{ text: string }]
   expect(JSON.parse(text)).toEqual(shown['structuredContent'])
-  // The narrowest client shows 12,000 characters of an answer.
+  // The most restrictive client shows 12,000 characters of an answer.
   expect(text.length).toBeLessThan(12_000)
 })
 
-test('a refusal is passed on as it is', () => {
+test('a refusal is returned unchanged', () => {
   const refusal = { ...answer('x'.repeat(SHOWN + 1)), isError: true }
-  expect(inParts(refusal, SHOWN)).toBe(refusal)
+  expect(truncatePayloads(refusal, SHOWN)).toBe(refusal)
 })

@@ -1,10 +1,10 @@
-/** A stream whose client has stopped to read ends before what waits for it fills the memory. */
+/** Tests that a stream whose client has stopped reading ends before its buffer fills the memory. */
 import { EventEmitter } from 'node:events'
 import type { ServerResponse } from 'node:http'
 import { expect, test } from 'vitest'
-import { LIMITS } from '../../../src/contracts/limits.ts'
+import { LIMITS } from '../../../src/contracts/limits/limits.ts'
 import { cutWhenStalled } from '../../../src/transports/mcp/event-stream.ts'
-import { fakeClock } from '../../support/fake-clock.ts'
+import { fakeClock } from '../../support/fakes/fake-clock.ts'
 
 class Stream extends EventEmitter {
   writableNeedDrain = false
@@ -24,10 +24,10 @@ function watched() {
   return { clock, stream }
 }
 
-/** By then it was looked at often enough. */
+/** Long enough for several checks. */
 const LONG_MS = LIMITS.sse_silence_max_ms + 2 * LIMITS.sse_heartbeat_ms
 
-test('one that nobody reads is cut, and is looked after no more', async () => {
+test('a stream that is not read is closed, and its timers end', async () => {
   const { clock, stream } = watched()
   stream.writableNeedDrain = true
   await clock.advance(LIMITS.sse_silence_max_ms)
@@ -36,7 +36,7 @@ test('one that nobody reads is cut, and is looked after no more', async () => {
   expect([stream.destroyed, clock.armed()]).toEqual([true, 0])
 })
 
-test('one that is read, however slowly, stays', async () => {
+test('a stream that is read slowly stays open', async () => {
   const { clock, stream } = watched()
   stream.writableNeedDrain = true
   for (let time = 0; time < 10; time += 1) {
@@ -46,7 +46,7 @@ test('one that is read, however slowly, stays', async () => {
   expect(stream.destroyed).toBe(false)
 })
 
-test('one that has nothing to say stays', async () => {
+test('a stream without events stays open', async () => {
   const { clock, stream } = watched()
   await clock.advance(LONG_MS)
   expect(stream.destroyed).toBe(false)

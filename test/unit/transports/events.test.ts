@@ -1,10 +1,10 @@
-/** The event stream: pages, and server-sent events that survive a reconnect and a reader that does not read. */
+/** Tests the event stream: pages, and server-sent events across a reconnect and with a client that does not read. */
 import { request as httpRequest, type IncomingMessage } from 'node:http'
 import { EventEmitter } from 'node:events'
 import type { ServerResponse } from 'node:http'
 import { connect } from 'node:net'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { LIMITS } from '../../../src/contracts/limits.ts'
+import { LIMITS } from '../../../src/contracts/limits/limits.ts'
 import type { HubEvent } from '../../../src/contracts/events.ts'
 import type { Caller } from '../../../src/contracts/token.ts'
 import { silentLog } from '../../../src/ports/log.ts'
@@ -12,7 +12,7 @@ import type { Clock } from '../../../src/ports/clock.ts'
 import { createMemoryEventLog } from '../../../src/storage/memory/event-log.ts'
 import { streamEvents } from '../../../src/transports/http/events.ts'
 import { eventually } from '../../support/eventually.ts'
-import { startSmallHub, type SmallHub } from '../../support/small-hub.ts'
+import { startSmallHub, type SmallHub } from '../../support/worlds/small-hub.ts'
 
 let hub: SmallHub
 beforeAll(async () => {
@@ -75,7 +75,9 @@ async function listen(
 
 async function statusOfOneMore(): Promise<number | undefined> {
   const outgoing = httpRequest({
-    ...{ host: '127.0.0.1', port: hub.port, path: '/events' },
+    host: '127.0.0.1',
+    port: hub.port,
+    path: '/events',
     headers: { authorization: `Bearer ${hub.operator}`, accept: 'text/event-stream' },
   })
   outgoing.on('error', () => {})
@@ -87,7 +89,7 @@ async function statusOfOneMore(): Promise<number | undefined> {
 }
 
 describe('a page', () => {
-  test('goes on where the last one ended', async () => {
+  test('a page continues where the last one ended', async () => {
     for (let n = 0; n < 5; n++) note('page.test', 'ada', n)
     const first = (await hub.request('GET', '/events?type=page.test&limit=3')).body
     expect((first['events'] as unknown as HubEvent[]).map(({ data }) => data['n'])).toEqual([0, 1, 2])
@@ -97,7 +99,7 @@ describe('a page', () => {
     expect((second['events'] as unknown as HubEvent[]).map(({ data }) => data['n'])).toEqual([3, 4])
   })
 
-  test('takes a time, a persona and a family of types', async () => {
+  test('a page is filtered by time, persona and family of types', async () => {
     note('family.one', 'ada')
     note('family.two', 'bob')
     const types = async (query: string) =>
@@ -110,7 +112,7 @@ describe('a page', () => {
     expect(await types('?type=family.&since=2999-01-01T00:00:00.000Z')).toEqual([])
   })
 
-  test('asked for from beyond the end tells where the end is', async () => {
+  test('a page requested from beyond the end returns the position of the end', async () => {
     note('end.test', 'ada')
     const { next } = (await hub.request('GET', '/events?type=end.&since=0')).body
     const beyond = (await hub.request('GET', '/events?type=end.&since=999999999')).body
@@ -121,7 +123,7 @@ describe('a page', () => {
     ).toMatchObject({ events: [{ agent_id: 'bob' }] })
   })
 
-  test('refuses a token in its address, and names none among the fields', async () => {
+  test('a page rejects a token in its address, and does not repeat it', async () => {
     const { body } = await hub.request('GET', '/events?token=x')
     expect(body['code']).toBe('request_invalid')
     expect(JSON.stringify(body['detail']).split('allowed:')[1]).not.toContain('token')
@@ -129,13 +131,13 @@ describe('a page', () => {
   })
 
   test.each(['?since=yesterday', '?limit=0', '?limit=100000', '?limit=x', '?wrong=1', '?since=-5'])(
-    'refuses %s',
+    'a page rejects %s',
     async (query) => {
       expect((await hub.request('GET', `/events${query}`)).body['code']).toBe('request_invalid')
     },
   )
 
-  test('shows each call as dispatch and result, or as error', async () => {
+  test('a page contains each call as dispatch and result, or as error', async () => {
     const since = (await hub.request('GET', '/events?limit=1000')).body['next'] as number
     const headers = { 'x-agent-id': 'main', 'x-run-id': 'r1' }
     await hub.request('POST', '/call', { body: { tool: 'personas', action: 'list' }, headers })
@@ -161,7 +163,7 @@ describe('a page', () => {
 })
 
 describe('a stream', () => {
-  test('begins with what happens next', async () => {
+  test('a stream begins with the next event', async () => {
     note('live.test', 'ada', 1)
     const stream = await listen('?type=live.test')
     note('live.test', 'ada', 2)
@@ -172,7 +174,7 @@ describe('a stream', () => {
     stream.close()
   })
 
-  test('resumes after the last event its reader saw', async () => {
+  test('a stream resumes after the last event that its reader has seen', async () => {
     const { seq } = note('resume.test', 'ada', 1)
     note('resume.test', 'ada', 2)
     const stream = await listen('?type=resume.test&since=0', { 'last-event-id': String(seq) })
@@ -182,7 +184,7 @@ describe('a stream', () => {
     stream.close()
   })
 
-  test('catches up over many pages without a gap', async () => {
+  test('a stream catches up over many pages without a gap', async () => {
     for (let n = 0; n < 350; n++) note('many.test', null, n)
     const stream = await listen('?type=many.test&since=0')
     for (let n = 350; n < 400; n++) note('many.test', null, n)
@@ -191,7 +193,7 @@ describe('a stream', () => {
     stream.close()
   })
 
-  test('is one of a bounded number', async () => {
+  test('a stream beyond the limit is rejected', async () => {
     const streams = await Promise.all(
       Array.from({ length: LIMITS.event_streams_max }, () => listen('?type=none')),
     )
@@ -205,19 +207,20 @@ describe('a stream', () => {
     })
   })
 
-  test('that waits behind another on its connection leaves room as well when that goes', async () => {
+  test('a stream that waits behind another on its connection frees its place when that connection ends', async () => {
     const ask = `GET /events HTTP/1.1\r\nhost: 127.0.0.1:${hub.port}\r\nauthorization: Bearer ${hub.operator}\r\naccept: text/event-stream\r\n\r\n`
-    const clients = Array.from({ length: 4 }, () => connect(hub.port, '127.0.0.1'))
-    for (const client of clients) client.write(ask.repeat(LIMITS.event_streams_max / 4))
+    const count = LIMITS.event_streams_max / LIMITS.connection_requests_max
+    const clients = Array.from({ length: count }, () => connect(hub.port, '127.0.0.1'))
+    for (const client of clients) client.write(ask.repeat(LIMITS.connection_requests_max))
     await eventually('all are taken', async () => (await statusOfOneMore()) === 429)
     for (const client of clients) client.destroy()
     await eventually('there is room again', async () => (await statusOfOneMore()) === 200)
-    // For more than were the first on their connections.
+    // More streams than first requests on a connection.
     const streams = await Promise.all(clients.flatMap(() => [listen('?type=none'), listen('?type=none')]))
     for (const stream of streams) stream.close()
   })
 
-  test('ends when the hub stops', async () => {
+  test('a stream ends when the hub stops', async () => {
     const other = await startSmallHub()
     const outgoing = httpRequest({
       host: '127.0.0.1',
@@ -232,7 +235,7 @@ describe('a stream', () => {
   })
 })
 
-describe('what a caller reads', () => {
+describe('events visible to a caller', () => {
   const page = async (query: string, token: string) =>
     (await hub.request('GET', `/events${query}`, { token })).body as unknown as {
       events: HubEvent[]
@@ -240,35 +243,38 @@ describe('what a caller reads', () => {
     }
   const kinds = ['agent', 'daemon'] as const
 
-  test.each(kinds)("is, for a persona's %s, its own and who came and went", async (kind) => {
-    const { seq } = note('before', null)
-    const ann = hub.token('ann', kind)
-    await hub.request('POST', '/call', { body: { tool: 'personas', action: 'list' } })
-    await hub.request('POST', '/call', { body: { tool: 'personas', action: 'list' }, token: ann })
-    note('signal.pushed', 'bob')
-    note('signal.pushed', 'ann')
-    note('persona.active', 'bob')
-    note('peer.joined', 'bob')
-    note('hub.started', null)
-    const { events } = await page(`?since=${seq}`, ann)
-    expect(events.map(({ type, agent_id }) => [type, agent_id])).toEqual([
-      ['dispatch', 'ann'],
-      ['result', 'ann'],
-      ['signal.pushed', 'ann'],
-      ['persona.active', 'bob'],
-      ['peer.joined', 'bob'],
-      ['hub.started', null],
-    ])
-    expect((await page(`?since=${seq}&agent_id=bob&type=signal.`, ann)).events).toEqual([])
-  })
+  test.each(kinds)(
+    "events visible to a persona's %s are its own, and other personas joining and leaving",
+    async (kind) => {
+      const { seq } = note('before', null)
+      const ann = hub.token('ann', kind)
+      await hub.request('POST', '/call', { body: { tool: 'personas', action: 'list' } })
+      await hub.request('POST', '/call', { body: { tool: 'personas', action: 'list' }, token: ann })
+      note('signal.pushed', 'bob')
+      note('signal.pushed', 'ann')
+      note('persona.active', 'bob')
+      note('peer.joined', 'bob')
+      note('hub.started', null)
+      const { events } = await page(`?since=${seq}`, ann)
+      expect(events.map(({ type, agent_id }) => [type, agent_id])).toEqual([
+        ['dispatch', 'ann'],
+        ['result', 'ann'],
+        ['signal.pushed', 'ann'],
+        ['persona.active', 'bob'],
+        ['peer.joined', 'bob'],
+        ['hub.started', null],
+      ])
+      expect((await page(`?since=${seq}&agent_id=bob&type=signal.`, ann)).events).toEqual([])
+    },
+  )
 
-  test('is everything for an observer', async () => {
+  test('an observer sees all events', async () => {
     const { seq } = note('signal.pushed', 'bob')
     const { events } = await page(`?since=${seq - 1}`, hub.token('ann', 'observer'))
     expect(events).toHaveLength(1)
   })
 
-  test('fills a page over what is hidden, and the cursor moves past it', async () => {
+  test('a page is filled with visible events, and the cursor skips hidden ones', async () => {
     const { seq } = note('start', null)
     const hide = () => {
       for (let n = 0; n < LIMITS.events_page_max + 1; n++) note('gap.test', 'bob', n)
@@ -287,7 +293,7 @@ describe('what a caller reads', () => {
     expect(second.next).toBe(last - 1)
   })
 
-  test.each(kinds)("is the same on the stream of a persona's %s", async (kind) => {
+  test.each(kinds)("events visible on the stream to a persona's %s are the same", async (kind) => {
     const { seq } = note('start', null)
     for (let n = 0; n < 150; n++) note('signal.pushed', 'bob', n)
     note('signal.pushed', 'ann', 1)
@@ -303,7 +309,7 @@ describe('what a caller reads', () => {
   })
 })
 
-/** A response whose socket takes nothing until it is told to. */
+/** A response whose socket accepts no data until the test permits it. */
 class Stalling extends EventEmitter {
   socket = new EventEmitter()
   req = { socket: this.socket }
@@ -326,7 +332,7 @@ class Stalling extends EventEmitter {
 
 const OPERATOR: Caller = { tenant_id: 'local', kind: 'operator', identity: 'operator' }
 
-describe('a reader that does not read', () => {
+describe('a stalled reader', () => {
   const begin = () => {
     let now = 0
     const beats: (() => void)[] = []
@@ -349,7 +355,7 @@ describe('a reader that does not read', () => {
     return { response, append, seen, pass, beats }
   }
 
-  test('costs no memory while it stalls, and misses nothing once it goes on', () => {
+  test('a stalled reader uses no memory, and misses nothing when it continues', () => {
     const { response, append, seen } = begin()
     response.full = true
     append(1)
@@ -360,7 +366,7 @@ describe('a reader that does not read', () => {
     expect(seen()).toBe(500)
   })
 
-  test('is closed when it stalls for too long', () => {
+  test('a reader that stalls for too long is disconnected', () => {
     const { response, append, pass, beats } = begin()
     response.full = true
     append(1)
@@ -371,7 +377,7 @@ describe('a reader that does not read', () => {
     expect(beats).toEqual([])
   })
 
-  test('hears a heartbeat while nothing happens', () => {
+  test('a reader receives heartbeats while there are no events', () => {
     const { response, pass } = begin()
     const before = response.written.length
     pass(LIMITS.sse_heartbeat_ms)

@@ -1,11 +1,11 @@
-/** Every HTTP route with input that fits and input that does not. */
+/** Tests every HTTP route with valid and invalid input. */
 import { connect } from 'node:net'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { FACADES } from '../../../src/facades/all.ts'
-import { LIMITS } from '../../../src/contracts/limits.ts'
-import { Problem } from '../../../src/contracts/errors.ts'
+import { LIMITS } from '../../../src/contracts/limits/limits.ts'
+import { Problem } from '../../../src/contracts/errors/errors.ts'
 import { describeWebSocket } from '../../../src/transports/ws/asyncapi.ts'
-import { startSmallHub, type Answer, type SmallHub } from '../../support/small-hub.ts'
+import { startSmallHub, type Answer, type SmallHub } from '../../support/worlds/small-hub.ts'
 
 let hub: SmallHub
 beforeAll(async () => {
@@ -14,7 +14,7 @@ beforeAll(async () => {
 })
 afterAll(() => hub.close())
 
-/** Every refusal, whatever the route, is one problem with its own status and media type. */
+/** Every error of every route is a problem with its own status and media type. */
 function expectProblem(answer: Answer, code: string): string {
   expect(answer.type, answer.text).toContain('application/problem+json')
   const problem = Problem.loose().parse(answer.body)
@@ -23,7 +23,7 @@ function expectProblem(answer: Answer, code: string): string {
   return problem.detail
 }
 
-/** A raw request, for what fetch would not send. */
+/** Sends a raw request that fetch would not send. */
 function raw(lines: string): Promise<string> {
   return new Promise((resolve, reject) => {
     let text = ''
@@ -35,14 +35,14 @@ function raw(lines: string): Promise<string> {
 }
 
 describe('health and readiness', () => {
-  test('are told without a token', async () => {
+  test('health and readiness need no token', async () => {
     const health = await hub.request('GET', '/health', { token: null })
     expect(health.status).toBe(200)
     expect(health.body).toMatchObject({ status: 'ok', tool_count: hub.kernel.registry.actions.length })
     expect((await hub.request('GET', '/ready', { token: null })).body).toEqual({ ready: true, reason: null })
   })
 
-  test('a hub that is not ready says why with 503', async () => {
+  test('a hub that is not ready returns the reason with 503', async () => {
     Object.assign(hub.readiness, { ready: false, reason: 'The journal is being read.' })
     const answer = await hub.request('GET', '/ready', { token: null })
     Object.assign(hub.readiness, { ready: true, reason: null })
@@ -51,14 +51,14 @@ describe('health and readiness', () => {
   })
 })
 
-describe('what is derived from the facades', () => {
+describe('endpoints derived from the facades', () => {
   test('/metrics is Prometheus text', async () => {
     const answer = await hub.request('GET', '/metrics')
     expect(answer.type).toContain('text/plain; version=0.0.4')
-    expect(answer.text).toContain('turnbell_hub_up 1')
+    expect(answer.text).toContain('turnbell_hub_ready 1')
   })
 
-  test('/facades lists each with its actions', async () => {
+  test('/facades lists each facade with its actions', async () => {
     const { body } = await hub.request('GET', '/facades')
     const facades = body['facades'] as unknown as { name: string; actions: { name: string }[] }[]
     expect(facades.map(({ name }) => name)).toEqual(
@@ -67,20 +67,20 @@ describe('what is derived from the facades', () => {
     expect(facades[0]?.actions.map(({ name }) => name)).toContain('pending')
   })
 
-  test('/openapi.json names the fixed routes and those of the actions', async () => {
+  test('/openapi.json contains the fixed routes and those of the actions', async () => {
     const { body } = await hub.request('GET', '/openapi.json')
     expect(Object.keys(body['paths'] as object)).toEqual(
       expect.arrayContaining(['/openapi.json', '/asyncapi.json', '/api/signals/send']),
     )
   })
 
-  test('/asyncapi.json is the WebSocket protocol of this hub', async () => {
+  test('/asyncapi.json describes the WebSocket protocol of this hub', async () => {
     const answer = await hub.request('GET', '/asyncapi.json')
     expect(answer.type).toContain('application/json')
     expect(answer.body).toEqual(describeWebSocket('0.0.0'))
   })
 
-  test('/call knows every tool that /tools shows', async () => {
+  test('/call accepts every tool that /tools lists', async () => {
     const { body } = await hub.request('GET', '/tools')
     const tools = body['tools'] as unknown as { name: string }[]
     const open = hub.kernel.registry.actions.filter(({ facade }) => facade.facet === 'core')
@@ -104,7 +104,7 @@ describe('/call', () => {
       { tool: 'coord_inbox', params: { agent_id: 'ada', status: 'pending' } },
     ],
     ['an old facade and action', { tool: 'coord', action: 'inbox', params: { agent_id: 'ada' } }],
-  ])('answers {result} for %s', async (_, body) => {
+  ])('/call returns {result} for %s', async (_, body) => {
     const answer = await hub.request('POST', '/call', { body, token: hub.token('ada') })
     expect(answer.status, answer.text).toBe(200)
     expect(answer.body).toEqual({ result: { signals: [], next: null } })
@@ -114,22 +114,22 @@ describe('/call', () => {
     ['an unknown facade', { tool: 'signal', action: 'send' }, 'facade_unknown'],
     ['an unknown action', { tool: 'signals', action: 'sned' }, 'action_unknown'],
     ['a facade without an action', { tool: 'signals' }, 'action_unknown'],
+    ['invalid parameters', { tool: 'signals', action: 'read', params: { signal_id: 'x' } }, 'params_invalid'],
+    ['a missing tool', { action: 'send' }, 'request_invalid'],
+    ['an unknown field', { tool: 'signals', action: 'inbox', prams: {} }, 'request_invalid'],
     [
-      'parameters that do not fit',
-      { tool: 'signals', action: 'read', params: { signal_id: 'x' } },
-      'params_invalid',
+      'parameters that are not an object',
+      { tool: 'signals', action: 'inbox', params: [1] },
+      'request_invalid',
     ],
-    ['no tool', { action: 'send' }, 'request_invalid'],
-    ['a field that is not its own', { tool: 'signals', action: 'inbox', prams: {} }, 'request_invalid'],
-    ['parameters that are no object', { tool: 'signals', action: 'inbox', params: [1] }, 'request_invalid'],
-    ['a body that is no object', [1, 2], 'request_invalid'],
-    ['a body that is no JSON', '{"tool":', 'request_invalid'],
-    ['a body that reaches for a prototype', '{"tool":"signals","__proto__":{"a":1}}', 'request_invalid'],
-  ])('refuses %s', async (_, body, code) => {
+    ['a body that is not an object', [1, 2], 'request_invalid'],
+    ['a body that is not JSON', '{"tool":', 'request_invalid'],
+    ['a body that sets a prototype', '{"tool":"signals","__proto__":{"a":1}}', 'request_invalid'],
+  ])('/call rejects %s', async (_, body, code) => {
     expectProblem(await hub.request('POST', '/call', { body }), code)
   })
 
-  test('takes the context from headers', async () => {
+  test('/call reads the context from headers', async () => {
     await hub.request('POST', '/call', {
       body: { tool: 'signals', action: 'inbox' },
       headers: {
@@ -152,14 +152,14 @@ describe('/call', () => {
 
   test.each([
     ['in UTF-8', Buffer.from('/projects/größe').toString('latin1'), '/projects/größe'],
-    ['in another coding', '/projects/gr\u00f6\u00dfe', '/projects/größe'],
-  ])('takes a directory %s', async (_, header, scope) => {
+    ['in another encoding', '/projects/gr\u00f6\u00dfe', '/projects/größe'],
+  ])('/call accepts a directory %s', async (_, header, scope) => {
     const headers = { 'x-scope': header }
     await hub.request('POST', '/call', { body: { tool: 'signals', action: 'inbox' }, headers })
     expect(hub.lines.at(-1)).toMatchObject({ scope })
   })
 
-  test('refuses a context that nobody could mean', async () => {
+  test('/call rejects an invalid context', async () => {
     const answer = await hub.request('POST', '/call', {
       body: { tool: 'signals', action: 'inbox' },
       headers: { 'x-agent-id': 'x'.repeat(200) },
@@ -170,7 +170,7 @@ describe('/call', () => {
     expect(answer.body['hint']).toBe('Check the headers against /openapi.json.')
   })
 
-  test('wants JSON', async () => {
+  test('/call requires JSON', async () => {
     const answer = await hub.request('POST', '/call', {
       body: 'tool=signals',
       headers: { 'content-type': 'text/plain' },
@@ -182,7 +182,7 @@ describe('/call', () => {
 describe('/batch', () => {
   const inbox = { facade: 'signals', action: 'inbox', params: {} }
 
-  test('answers in order, each call with its own error', async () => {
+  test('/batch answers in order, each call with its own error', async () => {
     const answer = await hub.request('POST', '/batch', {
       body: {
         calls: [inbox, { facade: 'signals', action: 'sned' }, { facade: 'personas', action: 'list' }],
@@ -199,7 +199,7 @@ describe('/batch', () => {
     expect(hub.lines.slice(-3).map(({ agent_id }) => agent_id)).toEqual(['main', 'main', 'main'])
   })
 
-  test('takes from headers what its context leaves open', async () => {
+  test('/batch reads missing parts of a context from headers', async () => {
     const headers = { 'x-scope': 'portfolio', 'x-run-id': 'r1' }
     await hub.request('POST', '/batch', { headers, body: { calls: [inbox], context: { run_id: 'r2' } } })
     expect(hub.lines.at(-1)).toMatchObject({ scope: 'portfolio', run_id: 'r2' })
@@ -209,9 +209,9 @@ describe('/batch', () => {
     ['no calls', { calls: [] }],
     ['too many', { calls: Array.from({ length: LIMITS.batch_calls_max + 1 }, () => inbox) }],
     ['a call without an action', { calls: [{ facade: 'signals' }] }],
-    ['a context with a field nobody knows', { calls: [inbox], context: { scpoe: 'p2' } }],
+    ['a context with an unknown field', { calls: [inbox], context: { scpoe: 'p2' } }],
     ['nothing', {}],
-  ])('refuses %s', async (_, body) => {
+  ])('/batch rejects %s', async (_, body) => {
     expectProblem(await hub.request('POST', '/batch', { body }), 'request_invalid')
   })
 })
@@ -221,7 +221,7 @@ describe('/session/end', () => {
     ['[]', 'body: expected object, found []'],
     ['"a"', 'body: expected object, found "a"'],
     ['{"session_id":"s"}', 'unknown field "session_id"; there are none'],
-  ])('refuses the body %s', async (body, detail) => {
+  ])('/session/end rejects the body %s', async (body, detail) => {
     const headers = { 'content-type': 'application/json' }
     const answer = await hub.request('POST', '/session/end', { body, headers, token: hub.token('ada') })
     expect(expectProblem(answer, 'request_invalid')).toBe(detail)
@@ -229,7 +229,7 @@ describe('/session/end', () => {
 })
 
 describe('/api', () => {
-  test('answers the bare output of an action', async () => {
+  test('/api returns the bare output of an action', async () => {
     const answer = await hub.request('POST', '/api/signals/send', {
       body: { to: 'bob', intent: 'x', priority: 0 },
     })
@@ -255,7 +255,7 @@ describe('/api', () => {
     expect(await stored()).toEqual(before)
   })
 
-  test('reads numbers and lists from a query', async () => {
+  test('/api parses numbers and lists in a query', async () => {
     const answer = await hub.request('GET', '/api/signals/inbox?to=bob&status=pending,acked&limit=5')
     expect(answer.status, answer.text).toBe(200)
     expect(answer.body['signals']).toHaveLength(1)
@@ -263,7 +263,7 @@ describe('/api', () => {
     expectProblem(await hub.request('GET', '/api/signals/inbox?limit=5000'), 'params_invalid')
   })
 
-  test('takes an empty body for an action without parameters', async () => {
+  test('/api accepts an empty body for an action without parameters', async () => {
     expect((await hub.request('POST', '/api/personas/list')).status).toBe(200)
     const empty = await hub.request('POST', '/api/personas/list', {
       headers: { 'content-type': 'application/json' },
@@ -271,7 +271,7 @@ describe('/api', () => {
     expect(empty.status).toBe(200)
   })
 
-  test('has no GET for what mutates, and no route for what does not exist', async () => {
+  test('/api has no GET for changing actions, and no route for unknown ones', async () => {
     expectProblem(await hub.request('GET', '/api/signals/send?to=bob&intent=x'), 'route_unknown')
     const missing = await hub.request('POST', '/api/signals/nothing', { body: {} })
     expect(expectProblem(missing, 'action_unknown')).toContain('signals has no action "nothing". It has: ')
@@ -279,7 +279,7 @@ describe('/api', () => {
     expectProblem(await hub.request('POST', '/api/signals', { body: {} }), 'route_unknown')
   })
 
-  test('names field, found and allowed', async () => {
+  test('/api errors name field, found and allowed values', async () => {
     const send = (body: object) => hub.request('POST', '/api/signals/send', { body })
     expect(expectProblem(await send({ intent: 'x' }), 'params_invalid')).toBe(
       'to: expected string, found nothing',
@@ -295,7 +295,7 @@ describe('/api', () => {
 })
 
 describe('bodies', () => {
-  test('over 1 MiB are refused with 413, with and without a length', async () => {
+  test('bodies over 1 MiB are rejected with 413, with and without a length', async () => {
     const body = JSON.stringify({ tool: 'x', params: { text: 'y'.repeat(LIMITS.body_bytes_max) } })
     const answer = await hub.request('POST', '/call', { body })
     expect(answer.status).toBe(413)
@@ -305,7 +305,7 @@ describe('bodies', () => {
     expectProblem(mcp, 'body_too_large')
   })
 
-  test('nested beyond reading are refused, not fatal', async () => {
+  test('bodies that are nested too deeply are rejected without a crash', async () => {
     const deep = `${'['.repeat(200_000)}${']'.repeat(200_000)}`
     const body = `{"to":"bob","intent":"x","payload":${deep}}`
     expectProblem(await hub.request('POST', '/api/signals/send', { body }), 'params_invalid')
@@ -321,31 +321,31 @@ describe('unknown routes', () => {
     ['GET', '/call'],
     ['PUT', '/api/signals/send'],
     ['POST', '/health'],
-  ])('%s %s', async (method, path) => {
+  ])('an unknown route is rejected: %s %s', async (method, path) => {
     const answer = await hub.request(method, path)
     expect(answer.status).toBe(404)
     expect(expectProblem(answer, 'route_unknown')).toBe(`There is no ${method} ${path}.`)
   })
 
-  test('a path that is no URL', async () => {
+  test('a path that is not a URL is rejected', async () => {
     expectProblem(await hub.request('GET', '/%E0%A4%A'), 'request_invalid')
   })
 
-  test('GET / is a page', async () => {
+  test('GET / returns the dashboard page', async () => {
     const answer = await hub.request('GET', '/', { token: null })
     expect(answer.status).toBe(200)
     expect(answer.type).toContain('text/html')
   })
 })
 
-describe('garbage on the wire', () => {
-  test('that is no HTTP is answered as a problem and the connection closed', async () => {
+describe('invalid HTTP', () => {
+  test('data that is not HTTP is answered with a problem, and the connection is closed', async () => {
     const answer = await raw('\u0001\u0002 nonsense\r\n\r\n')
     expect(answer).toMatch(/^HTTP\/1\.1 400 /)
     expect(answer).toContain('"code":"request_invalid"')
   })
 
-  test('headers without end are refused', async () => {
+  test('endless headers are rejected', async () => {
     const answer = await raw(
       `GET /health HTTP/1.1\r\nHost: 127.0.0.1:${hub.port}\r\nX: ${'y'.repeat(80_000)}\r\n\r\n`,
     )
@@ -365,27 +365,30 @@ describe('a number that would be rounded', () => {
       'calls.0.params.payload.id',
     ],
     ['/api/signals/send', params, 'payload.id'],
-  ])('is refused with its path by %s', async (route, body, path) => {
+  ])('a number that would be rounded is rejected with its path by %s', async (route, body, path) => {
     const detail = expectProblem(await hub.request('POST', route, { body }), 'params_invalid')
     expect(detail).toBe(`${path}: 9007199254740993 is beyond 2^53; send it as a text`)
   })
 
-  test.each(['9007199254740993', '1e400', '"x"'])('is refused in a query: limit=%s', async (limit) => {
-    const asked = await hub.request('GET', `/api/signals/inbox?to=ada&limit=${encodeURIComponent(limit)}`)
-    expectProblem(asked, 'params_invalid')
-  })
+  test.each(['9007199254740993', '1e400', '"x"'])(
+    'a number that would be rounded is rejected in a query: limit=%s',
+    async (limit) => {
+      const asked = await hub.request('GET', `/api/signals/inbox?to=ada&limit=${encodeURIComponent(limit)}`)
+      expectProblem(asked, 'params_invalid')
+    },
+  )
 
-  test('is no hindrance in a hook, of which only facts are kept', async () => {
+  test('a number that would be rounded is accepted in a hook, which stores only some fields', async () => {
     const body = '{"hook_event_name":"PostToolUse","tool_response":{"id":9007199254740993}}'
     expect((await hub.request('POST', '/hook/claude-code', { body })).body).toEqual({})
   })
 })
 
-describe('a number that was written as text', () => {
+describe('a number written as text', () => {
   const params = { to: 'ada', limit: '5' }
   const note = 'limit: "5" was taken as 5'
 
-  test('is taken, and the answer says so', async () => {
+  test('a number written as text is accepted, and the answer reports that', async () => {
     const asked = { tool: 'signals', action: 'inbox', params }
     expect((await hub.request('POST', '/call', { body: asked })).body).toMatchObject({ result: {}, note })
     const bare = await hub.request('POST', '/api/signals/inbox', { body: params })
@@ -399,7 +402,7 @@ describe('a number that was written as text', () => {
     expect((await hub.request('POST', '/call', { body: invoked })).body).toMatchObject({ note })
   })
 
-  test('is told to a model in the result', async () => {
+  test('a number written as text is reported to a model in the result', async () => {
     const call = { name: 'signals', arguments: { action: 'inbox', params: { limit: '5' } } }
     const body = { jsonrpc: '2.0', id: 1, method: 'tools/call', params: call }
     const answer = await hub.request('POST', '/mcp', { body, token: hub.token('ada') })
@@ -414,7 +417,7 @@ describe('/hook', () => {
   })
 
   test.each(['startup', 'resume', 'clear', 'compact'])(
-    'returns the primer at SessionStart with source %s',
+    '/hook returns the primer at SessionStart with source %s',
     async (source) => {
       const { status, body } = await hub.request('POST', '/hook/claude-code', started({ source }))
       expect(status).toBe(200)
@@ -427,7 +430,7 @@ describe('/hook', () => {
     },
   )
 
-  test('returns nothing to a subagent, to the operator and at other events', async () => {
+  test('/hook returns nothing to a subagent, to the operator and at other events', async () => {
     expect((await hub.request('POST', '/hook/claude-code', started({ agent_id: 'a1' }))).body).toEqual({})
     const { body } = started()
     expect((await hub.request('POST', '/hook/claude-code', { body })).body).toEqual({})
@@ -435,7 +438,7 @@ describe('/hook', () => {
     expect((await hub.request('POST', '/hook/codex', stop)).body).toEqual({})
   })
 
-  test('answers {} and remembers what happened, not what was said', async () => {
+  test('/hook returns {} and stores the event without its text', async () => {
     const answer = await hub.request('POST', '/hook/claude-code', {
       body: { hook_event_name: 'UserPromptSubmit', session_id: 's1', prompt: 'a secret plan', cwd: '/work' },
       token: hub.token('ada'),
@@ -449,14 +452,14 @@ describe('/hook', () => {
     expect(JSON.stringify(page)).not.toContain('secret')
   })
 
-  test('refuses a client without a name and a body that is no object', async () => {
+  test('/hook rejects a client without a name, and a body that is not an object', async () => {
     expectProblem(await hub.request('POST', '/hook/Claude%20Code', { body: {} }), 'request_invalid')
     expectProblem(await hub.request('POST', '/hook/codex', { body: [1] }), 'request_invalid')
   })
 })
 
 describe('/auth/token', () => {
-  test('gives the operator a token for any persona and kind', async () => {
+  test('/auth/token gives the operator a token for any persona and kind', async () => {
     const answer = await hub.request('POST', '/auth/token', {
       body: { identity: 'ada', kind: 'agent', session_id: 's1' },
     })
@@ -465,7 +468,7 @@ describe('/auth/token', () => {
     expect((await hub.request('GET', '/api/signals/inbox', { token })).status).toBe(200)
   })
 
-  test('renews for the same identity and kind only', async () => {
+  test('/auth/token renews for the same identity and kind only', async () => {
     const token = hub.token('ada', 'daemon')
     const renew = (body: object) => hub.request('POST', '/auth/token', { token, body })
     expect((await renew({ identity: 'ada', kind: 'daemon' })).status).toBe(200)
@@ -473,7 +476,7 @@ describe('/auth/token', () => {
     expectProblem(await renew({ identity: 'ada', kind: 'agent' }), 'operator_required')
   })
 
-  test('refuses a request that names nobody', async () => {
+  test('/auth/token rejects a request without an identity', async () => {
     expectProblem(await hub.request('POST', '/auth/token', { body: { kind: 'agent' } }), 'request_invalid')
     expectProblem(
       await hub.request('POST', '/auth/token', { body: { identity: 'ada', kind: 'operator' } }),

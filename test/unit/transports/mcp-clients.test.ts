@@ -1,4 +1,4 @@
-/** The official clients, old and new, over a real port: what every agent's client does all day. */
+/** Tests the official clients, old and new, over a real port. */
 import { Client as PastClient } from '@modelcontextprotocol/sdk/client/index.js'
 import { StreamableHTTPClientTransport as PastTransport } from '@modelcontextprotocol/sdk/client/streamableHttp.js'
 import { ResourceUpdatedNotificationSchema } from '@modelcontextprotocol/sdk/types.js'
@@ -9,7 +9,7 @@ import {
 } from '@modelcontextprotocol/client'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { eventually } from '../../support/eventually.ts'
-import { startSmallHub, type SmallHub } from '../../support/small-hub.ts'
+import { startSmallHub, type SmallHub } from '../../support/worlds/small-hub.ts'
 
 interface Result {
   isError?: boolean
@@ -17,7 +17,7 @@ interface Result {
   structuredContent: Record<string, unknown>
 }
 
-/** What the tests need of a client, whichever generation it is. */
+/** The client features that the tests use, for both generations. */
 interface AnyClient {
   protocol(): string | undefined
   instructions(): string | undefined
@@ -25,7 +25,7 @@ interface AnyClient {
   call(name: string, args?: Record<string, unknown>, meta?: Record<string, unknown>): Promise<Result>
   listResources(): Promise<string[]>
   read(uri: string): Promise<unknown>
-  /** Resolves once the server knows; what it is told is collected in `updates`. */
+  /** Resolves when the server has the subscription; notifications are collected in `updates`. */
   subscribe(uri: string): Promise<void>
   updates: string[]
   close(): Promise<void>
@@ -128,7 +128,7 @@ describe.each([
       expect(client.instructions()).toContain('signals_pending once')
     }))
 
-  test('sees signals_pending first, always loaded, and nothing of the administration', () =>
+  test('a client sees signals_pending first, always loaded, and no administration', () =>
     withClient(hub.token('ada'), async (client) => {
       const tools = await client.listTools()
       expect(tools.map(({ name }) => name)).toEqual([
@@ -148,7 +148,7 @@ describe.each([
       expect(tools[0]?._meta).toMatchObject({ 'anthropic/alwaysLoad': true })
     }))
 
-  test('sends, drains and acknowledges', () =>
+  test('a client sends, drains and acknowledges', () =>
     withClient(hub.token('ada'), async (client) => {
       const sent = await client.call('signals', {
         action: 'send',
@@ -175,7 +175,7 @@ describe.each([
       })
     }))
 
-  test('reaches old names that are not listed', () =>
+  test('a client reaches unlisted old names', () =>
     withClient(hub.token('ada'), async (client) => {
       expect((await client.call('prism_signals_pending', { peek: true })).structuredContent).toMatchObject({
         signals: [],
@@ -183,7 +183,7 @@ describe.each([
       expect((await client.call('signalsPending', { peek: true })).isError).toBeFalsy()
     }))
 
-  test('calls several things at once, answered as POST /batch answers them', () =>
+  test('a client makes several calls at once, answered like POST /batch', () =>
     withClient(hub.token('ada'), async (client) => {
       const calls = [
         { facade: 'signals', action: 'inbox', params: { status: ['dead'] } },
@@ -206,7 +206,7 @@ describe.each([
       ])
     }))
 
-  test('gets a refusal as a problem, and as a sentence', () =>
+  test('a client receives a rejection as a problem and as a sentence', () =>
     withClient(hub.token('ada'), async (client) => {
       const refused = await client.call('signals', { action: 'send', params: { to: 'nobody', intent: 'x' } })
       expect(refused).toMatchObject({
@@ -223,7 +223,7 @@ describe.each([
       })
     }))
 
-  test('is known by its token, whatever its parameters and _meta say', () =>
+  test('a client is identified by its token, whatever its parameters and _meta contain', () =>
     withClient(hub.token('bob'), async (client) => {
       const forged = await client.call('signals', {
         action: 'send',
@@ -244,7 +244,7 @@ describe.each([
       })
     }))
 
-  test('reads its pending signals without taking them, and nobody else’s', () =>
+  test('a client reads its own pending signals without draining them, and no others', () =>
     withClient(hub.token('bob'), async (client) => {
       const uri = 'turnbell://signals/bob/pending'
       expect(await client.listResources()).toEqual([uri])
@@ -256,11 +256,11 @@ describe.each([
       await client.call('signals_pending')
     }))
 
-  test('is told when a signal is pushed to the queue it subscribed to', () =>
+  test('a client is notified when a signal is pushed to its subscribed queue', () =>
     withClient(hub.token('bob'), async (client) => {
       const uri = 'turnbell://signals/bob/pending'
       await client.subscribe(uri)
-      // A 2025 client opens its stream in its own time after `initialized`; what came before is read, not told.
+      // A 2025 client opens its stream some time after `initialized`; earlier changes are read, not notified.
       await eventually('the push is told', async () => {
         await hub.request('POST', '/api/signals/send', {
           body: { to: 'bob', intent: 'tell.me', priority: 0 },
@@ -270,7 +270,7 @@ describe.each([
       await client.call('signals_pending', { limit: 100 })
     }))
 
-  test('sees as a daemon that a daemon has no tools', () =>
+  test('a daemon has no tools', () =>
     withClient(hub.token('bob', 'daemon'), async (client) => {
       expect(await client.listTools()).toEqual([])
       expect((await client.call('signals_pending')).structuredContent).toMatchObject({

@@ -1,15 +1,15 @@
-/** What a hub can offer over MCP beside its kernel, and the streams that only such an offer needs. */
+/** Tests MCP features that an extension adds to a hub, and the streams that only these need. */
 import { request as httpRequest, type IncomingMessage } from 'node:http'
 import type { CallToolResult, InputRequiredResult } from '@modelcontextprotocol/server'
 import { inputRequired, type ServerContext } from '@modelcontextprotocol/server'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import type { ExtensionTool, McpExtend } from '../../../src/transports/mcp/extension.ts'
 import { eventually } from '../../support/eventually.ts'
-import { startSmallHub, type Answer, type SmallHub } from '../../support/small-hub.ts'
+import { startSmallHub, type Answer, type SmallHub } from '../../support/worlds/small-hub.ts'
 
 type Call = (context: ServerContext) => Promise<CallToolResult | InputRequiredResult>
 
-/** What the tools do that say something before they answer, or ask. */
+/** Tools that log, report progress or ask before they return. */
 const CALLS: Record<string, Call> = {
   tells: async ({ mcpReq }) => {
     for (const progress of [1, 2])
@@ -33,7 +33,7 @@ const CALLS: Record<string, Call> = {
     inputRequired({ inputRequests: { word: inputRequired.createMessage({ messages: [], maxTokens: 1 }) } }),
 }
 
-/** Those, and two that only answer, of which one breaks. */
+/** Those, two that only return a result or fail, and one more. */
 const ADDED = ['still', 'breaks', ...Object.keys(CALLS), 'changes']
 
 const plain = (name: string, call: () => Promise<CallToolResult>): [string, ExtensionTool] => {
@@ -77,8 +77,10 @@ afterAll(() => hub.close())
 
 const EVENTS = { accept: 'application/json, text/event-stream' }
 const rpc = (method: string, params: object = {}, id: number | string = 1) => ({
-  ...{ jsonrpc: '2.0', id },
-  ...{ method, params },
+  jsonrpc: '2.0',
+  id,
+  method,
+  params,
 })
 const call = (name: string, id: number | string = 1) => rpc('tools/call', { name, arguments: {} }, id)
 
@@ -108,10 +110,13 @@ interface Message {
 const messagesIn = (text: string) =>
   [...text.matchAll(/^data: (.*)$/gm)].map(([, data]) => JSON.parse(data as string) as Message)
 
-/** A POST whose answer is read while it comes. */
+/** A POST whose response is read as it arrives. */
 async function stream(body: object, headers: Record<string, string>, at = hub) {
   const outgoing = httpRequest({
-    ...{ host: '127.0.0.1', port: at.port, path: '/mcp', method: 'POST' },
+    host: '127.0.0.1',
+    port: at.port,
+    path: '/mcp',
+    method: 'POST',
     headers: {
       authorization: `Bearer ${at.token('ada')}`,
       'content-type': 'application/json',
@@ -133,7 +138,7 @@ async function stream(body: object, headers: Record<string, string>, at = hub) {
   return heard
 }
 
-test('a tool beside the kernel’s is listed after them, and answers any content as plain JSON', async () => {
+test("a tool of an extension is listed after the kernel's, and returns any content as plain JSON", async () => {
   const listed = await post(rpc('tools/list'))
   const { tools } = listed.body['result'] as { tools: { name: string }[] }
   const names = tools.map(({ name }) => name)
@@ -144,7 +149,7 @@ test('a tool beside the kernel’s is listed after them, and answers any content
   expect(answer.body['result']).toMatchObject({ content: [{ type: 'image', mimeType: 'image/png' }] })
 })
 
-test('resources and methods beside the kernel’s are served with its own', async () => {
+test("resources and methods of an extension are served together with the kernel's", async () => {
   const own = { uri: 'turnbell://signals/ada/pending' }
   expect((await post(rpc('resources/list'))).body['result']).toMatchObject({
     resources: [own, { uri: 'test://a' }],
@@ -161,14 +166,14 @@ test('resources and methods beside the kernel’s are served with its own', asyn
   expect((await post(rpc('prompts/list'))).body['result']).toMatchObject({ prompts: [{ name: 'p' }] })
 })
 
-test('only resources of one’s own can be subscribed to, those beside the kernel’s among them', async () => {
+test("only the caller's own resources can be subscribed to, including those of an extension", async () => {
   const headers = await session()
   const subscribe = async (uri: string) => (await post(rpc('resources/subscribe', { uri }), headers)).body
   expect(await subscribe('test://a')).toMatchObject({ result: {} })
   expect(await subscribe('test://b')).toMatchObject({ error: { data: { code: 'identity_mismatch' } } })
 })
 
-test('a hub without anything beside the kernel has none of it', async () => {
+test('a hub without an extension has none of its tools, resources and methods', async () => {
   const plain = await startSmallHub()
   try {
     await plain.personas.add({ identity: 'ada', surface: 'mcp' })
@@ -182,8 +187,8 @@ test('a hub without anything beside the kernel has none of it', async () => {
   }
 })
 
-describe('what a tool says before it answers', () => {
-  test('comes as events, and the answer after it', async () => {
+describe('messages of a tool before its result', () => {
+  test('messages of a tool arrive as events, and the result after them', async () => {
     const answer = await post(call('tells', 'x'))
     expect(answer.type).toBe('text/event-stream')
     expect(messagesIn(answer.text)).toMatchObject([
@@ -193,19 +198,19 @@ describe('what a tool says before it answers', () => {
     ])
   })
 
-  test('keeps the session of the answer', async () => {
+  test('messages of a tool have the session of the result', async () => {
     const headers = await session()
     const answer = await post(call('tells'), headers)
     expect(answer.headers.get('mcp-session-id')).toBe(headers['mcp-session-id'])
   })
 
-  test('is left out for a client that reads no events', async () => {
+  test('messages of a tool are dropped for a client that does not read events', async () => {
     const answer = await post(call('tells'), { accept: 'application/json' })
     expect(answer.type).toBe('application/json')
     expect(answer.body).toMatchObject({ id: 1, result: { content: [] } })
   })
 
-  test('makes events of a batch’s answers, those before it included', async () => {
+  test('messages of a tool in a batch turn all of its answers into events', async () => {
     const answer = await post([rpc('ping', {}, 'a'), call('tells', 'b'), rpc('ping', {}, 'c')])
     expect(answer.type).toBe('text/event-stream')
     const said = messagesIn(answer.text)
@@ -213,7 +218,7 @@ describe('what a tool says before it answers', () => {
     expect(said.filter(({ method }) => method !== undefined)).toHaveLength(2)
   })
 
-  test('ends with the connection when the call is cancelled', async () => {
+  test('messages of a tool end with the connection when the call is cancelled', async () => {
     const headers = await session()
     const heard = await stream(call('holds', 'h'), headers)
     await eventually('it has begun', () => heard.messages.length === 1)
@@ -227,10 +232,11 @@ describe('what a tool says before it answers', () => {
 
 describe('a question to the client', () => {
   const answerTo = (id: Message['id'], model = 'm') => ({
-    ...{ jsonrpc: '2.0', id },
+    jsonrpc: '2.0',
+    id,
     result: { role: 'assistant', content: { type: 'text', text: '' }, model },
   })
-  /** A call that has asked. */
+  /** A call that has asked the client. */
   async function asking(headers: Record<string, string>, at = hub) {
     const heard = await stream(call('asks', 'q'), headers, at)
     await eventually('the question', () => heard.messages.length === 1)
@@ -238,7 +244,7 @@ describe('a question to the client', () => {
     return { heard, question: heard.messages[0]?.id }
   }
 
-  test('comes on the stream of the call, and is answered by another POST', async () => {
+  test('a question to the client arrives on the stream of the call, and is answered by another POST', async () => {
     const headers = await session()
     const { heard, question } = await asking(headers)
     expect((await post(answerTo(question, 'mine'), headers)).status).toBe(202)
@@ -246,7 +252,7 @@ describe('a question to the client', () => {
     expect(heard.messages[1]).toMatchObject({ id: 'q', result: { content: [{ text: 'mine' }] } })
   })
 
-  test('is answered only by the session that was asked, and only once', async () => {
+  test('a question to the client is answered only by the session that was asked, and only once', async () => {
     const headers = await session()
     const { heard, question } = await asking(headers)
     await post(answerTo(question, 'of another'), await session('bob'), 'bob')
@@ -259,7 +265,7 @@ describe('a question to the client', () => {
     expect(heard.messages[1]).toMatchObject({ result: { content: [{ text: 'mine' }] } })
   })
 
-  test('can be refused by the client', async () => {
+  test('a question to the client can be rejected by the client', async () => {
     const headers = await session()
     const { heard, question } = await asking(headers)
     await post({ jsonrpc: '2.0', id: question, error: { code: -1, message: 'I would rather not' } }, headers)
@@ -267,7 +273,7 @@ describe('a question to the client', () => {
     expect(heard.messages[1]).toMatchObject({ id: 'q', error: { message: 'I would rather not' } })
   })
 
-  test('holds nothing up once its client has left', async () => {
+  test('a question to the client ends when its client disconnects', async () => {
     const quitting = await startSmallHub({ extend })
     await quitting.personas.add({ identity: 'ada', surface: 'mcp' })
     const { heard } = await asking(await session('ada', quitting), quitting)
@@ -279,20 +285,20 @@ describe('a question to the client', () => {
   test.each([
     ['a session', EVENTS],
     ['a stream', null],
-  ])('fails at once without %s', async (_, given) => {
+  ])('a question to the client fails at once without %s', async (_, given) => {
     const headers = given ?? { ...(await session()), accept: 'application/json' }
     expect((await post(call('asks'), headers)).body).toMatchObject({ error: { code: -32603 } })
   })
 })
 
 describe('in the 2026-07-28 era', () => {
-  test('a tool that only answers is called as plainly as the kernel’s', async () => {
+  test("a tool of 2026-07-28 that only returns a result is called like the kernel's", async () => {
     const answer = await modern('still')
     expect(answer.type).toBe('application/json')
     expect(answer.body['result']).toMatchObject({ resultType: 'complete', content: [{ type: 'image' }] })
   })
 
-  test('a tool that only answers, and breaks, is answered with the problem', async () => {
+  test('a tool of 2026-07-28 that fails is answered with the problem', async () => {
     const { status, body } = await modern('breaks')
     expect(status).toBe(200)
     expect(body).toMatchObject({ id: 1, error: { code: -32603, data: { code: 'internal' } } })
@@ -309,7 +315,7 @@ describe('in the 2026-07-28 era', () => {
     return post(rpc('tools/call', { name, arguments: {}, _meta }), { ...EVENTS, ...told })
   }
 
-  test('what is said before the answer comes as events, too', async () => {
+  test('messages of a tool of 2026-07-28 arrive as events, too', async () => {
     const answer = await modern('tells')
     expect(answer.type).toBe('text/event-stream')
     expect(messagesIn(answer.text).map(({ method }) => method)).toEqual([
@@ -319,7 +325,7 @@ describe('in the 2026-07-28 era', () => {
     ])
   })
 
-  test('a tool that needs what the client cannot give is refused with 400', async () => {
+  test('a tool of 2026-07-28 that needs an unsupported feature of the client is rejected with 400', async () => {
     const answer = await modern('needs')
     expect(answer.status).toBe(400)
     expect(answer.body['error']).toMatchObject({
@@ -328,15 +334,17 @@ describe('in the 2026-07-28 era', () => {
     })
   })
 
-  test('what asks the client in the middle of a call is refused: the era knows no such requests', async () => {
+  test('a question to the client in 2026-07-28 is rejected, because the version has no such requests', async () => {
     expect((await modern('asks')).body['error']).toMatchObject({ code: -32603 })
   })
 })
 
-test('who listens is told that the list of tools has changed', async () => {
+test('subscribers are notified that the list of tools has changed', async () => {
   const headers = await session()
   const outgoing = httpRequest({
-    ...{ host: '127.0.0.1', port: hub.port, path: '/mcp' },
+    host: '127.0.0.1',
+    port: hub.port,
+    path: '/mcp',
     headers: { authorization: `Bearer ${hub.token('ada')}`, ...headers, accept: 'text/event-stream' },
   })
   const incoming = await new Promise<IncomingMessage>((resolve) => outgoing.once('response', resolve).end())

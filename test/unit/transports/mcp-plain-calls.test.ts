@@ -1,8 +1,8 @@
-/** A tool call beyond doubt is answered without the SDK, and nobody can tell. */
+/** Tests that a plain tool call is answered without the SDK and with an identical response. */
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { createEnvelopes, ENVELOPE_CHARS_MAX, ENVELOPES_MAX } from '../../../src/transports/mcp/envelopes.ts'
-import { plainCallIn } from '../../../src/transports/mcp/plain-call.ts'
-import { startSmallHub, type Answer, type SmallHub } from '../../support/small-hub.ts'
+import { fastPathCallIn } from '../../../src/transports/mcp/fast-path-call.ts'
+import { startSmallHub, type Answer, type SmallHub } from '../../support/worlds/small-hub.ts'
 
 const ENVELOPE = {
   'io.modelcontextprotocol/protocolVersion': '2026-07-28',
@@ -18,17 +18,17 @@ const message = (params: unknown = { name: 'signals' }) => ({
 
 describe('a message is a plain call', () => {
   test.each([
-    ['of a number', message()],
-    ['of a text', { ...message(), id: 'a' }],
+    ['with a number as id', message()],
+    ['with a text as id', { ...message(), id: 'a' }],
     ['with arguments', message({ name: 'signals', arguments: { action: 'inbox' } })],
-    ['with what the caller says of itself', message({ name: 'signals', _meta: { run_id: 'r', other: [1] } })],
-    ['that names a token for progress', message({ name: 'signals', _meta: { progressToken: 7 } })],
-  ])('%s', (_, body) => {
-    expect(plainCallIn(body)).toMatchObject({ name: 'signals', modern: false })
+    ['with a description of the client', message({ name: 'signals', _meta: { run_id: 'r', other: [1] } })],
+    ['with a progress token', message({ name: 'signals', _meta: { progressToken: 7 } })],
+  ])('a message %s is a plain call', (_, body) => {
+    expect(fastPathCallIn(body)).toMatchObject({ name: 'signals', modern: false })
   })
 
-  test('of 2026-07-28', () => {
-    expect(plainCallIn(message({ name: 'x', _meta: { ...ENVELOPE, agent_id: 'a' } }))).toMatchObject({
+  test('a message of 2026-07-28 is a plain call', () => {
+    expect(fastPathCallIn(message({ name: 'x', _meta: { ...ENVELOPE, agent_id: 'a' } }))).toMatchObject({
       modern: true,
       meta: { agent_id: 'a' },
     })
@@ -47,7 +47,7 @@ describe('the SDK judges', () => {
     ['an id with a fraction', { ...message(), id: 1.5 }],
     ['an id beyond the safe integers', { ...message(), id: 2 ** 53 }],
     ['an id that is an object', { ...message(), id: {} }],
-    ['a field that no message has', { ...message(), more: 1 }],
+    ['an unknown field', { ...message(), more: 1 }],
     ['no params', { jsonrpc: '2.0', id: 1, method: 'tools/call' }],
     ['params in a list', message(['signals'])],
     ['params without a name', message({})],
@@ -81,18 +81,18 @@ describe('the SDK judges', () => {
       'another revision',
       message({ name: 'x', _meta: { ...ENVELOPE, 'io.modelcontextprotocol/protocolVersion': '2027-01-01' } }),
     ],
-  ])('%s', (_, body) => {
-    expect(plainCallIn(body)).toBeNull()
+  ])('the SDK handles %s', (_, body) => {
+    expect(fastPathCallIn(body)).toBeNull()
   })
 })
 
-describe('what a client says of itself', () => {
+describe('the description of a client in its messages', () => {
   const call = (name: string) => {
     const _meta = { ...ENVELOPE, 'io.modelcontextprotocol/clientInfo': { name, version: '1' } }
-    return plainCallIn(message({ name: 'x', _meta }))?.meta
+    return fastPathCallIn(message({ name: 'x', _meta }))?.meta
   }
 
-  test('is judged once, and again only where it says something else', () => {
+  test('the description of a client is validated once, and again only after a change', () => {
     const envelopes = createEnvelopes()
     let judged = 0
     const judge = () => ++judged > 0
@@ -100,13 +100,13 @@ describe('what a client says of itself', () => {
     expect(judged).toBe(2)
   })
 
-  test('is judged again after it was refused', () => {
+  test('the description of a client is validated again after a rejection', () => {
     const envelopes = createEnvelopes()
     expect(envelopes.accepts(call('a'), () => false)).toBe(false)
     expect(envelopes.accepts(call('a'), () => true)).toBe(true)
   })
 
-  test('is judged every time where there is too much of it', () => {
+  test('the description of a client is validated every time if it is too large', () => {
     const envelopes = createEnvelopes()
     let judged = 0
     const judge = () => ++judged > 0
@@ -130,7 +130,7 @@ describe('over HTTP', () => {
 
   const post = (body: unknown, headers: Record<string, string>): Promise<Answer> =>
     hub.request('POST', '/mcp', { token: hub.token('ada'), body, headers })
-  /** An instance is another one every time. */
+  /** The instance differs between calls. */
   const same = (value: unknown) =>
     JSON.parse(JSON.stringify(value).replaceAll(/("instance":)"[^"]*"/g, '$1"…"')) as unknown
 
@@ -152,7 +152,7 @@ describe('over HTTP', () => {
     ['bounds of another form', { name: 'signals_pending', _meta: { read_only: 'perhaps', facets: 7 } }],
   ]
 
-  test.each(CALLS)('of 2026-07-28 is answered as the SDK answers it: %s', async (_, params) => {
+  test.each(CALLS)('a plain call of 2026-07-28 is answered identically to the SDK: %s', async (_, params) => {
     const meta = { ...(params as { _meta?: object })._meta, ...ENVELOPE }
     const { name } = params as { name: string }
     const call = (written: string) =>
@@ -170,20 +170,24 @@ describe('over HTTP', () => {
     expect(direct.body['result']).toMatchObject({ resultType: 'complete' })
   })
 
-  test.each(CALLS)('of the 2025 era is answered as the SDK answers it: %s', async (_, params) => {
-    const headers = { 'mcp-protocol-version': '2025-06-18', 'mcp-session-id': 'a-session' }
-    const direct = await post(message(params), headers)
-    const batch = await post([message(params)], { ...headers, 'mcp-protocol-version': '2025-03-26' })
-    expect([same(direct.body)]).toEqual(same(batch.body))
-    expect(direct.status).toBe(200)
-    expect(direct.headers.get('mcp-session-id')).toBe('a-session')
-    expect(direct.type).toBe(batch.type)
-  })
+  test.each(CALLS)(
+    'a plain call of the 2025 era is answered identically to the SDK: %s',
+    async (_, params) => {
+      const headers = { 'mcp-protocol-version': '2025-06-18', 'mcp-session-id': 'a-session' }
+      const direct = await post(message(params), headers)
+      const batch = await post([message(params)], { ...headers, 'mcp-protocol-version': '2025-03-26' })
+      expect([same(direct.body)]).toEqual(same(batch.body))
+      expect(direct.status).toBe(200)
+      expect(direct.headers.get('mcp-session-id')).toBe('a-session')
+      expect(direct.type).toBe(batch.type)
+    },
+  )
 
-  test("in another's session, or in one that has ended, is answered by nobody", async () => {
+  test('a plain call in a foreign or ended session is rejected', async () => {
     const inSession = (id: string, token = hub.token('ada')) =>
       hub.request('POST', '/mcp', {
-        ...{ token, headers: { 'mcp-session-id': id } },
+        token,
+        headers: { 'mcp-session-id': id },
         body: message({ name: 'signals_pending', arguments: {} }),
       })
     const before = hub.lines.length
@@ -198,7 +202,7 @@ describe('over HTTP', () => {
     expect(hub.lines, 'and nothing was done').toHaveLength(before + 1)
   })
 
-  test('is refused all the same with an envelope that the SDK refuses', async () => {
+  test('a plain call with an envelope that the SDK rejects is rejected as well', async () => {
     const _meta = { ...ENVELOPE, 'io.modelcontextprotocol/clientCapabilities': 'none' }
     const answer = await post(message({ name: 'signals_pending', _meta }), {
       'mcp-protocol-version': '2026-07-28',

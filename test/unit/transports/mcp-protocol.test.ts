@@ -1,15 +1,15 @@
-/** MCP by hand: what official clients never send, and what they need when a hub has restarted. */
+/** Tests MCP messages that official clients never send, and messages that they need after a hub has restarted. */
 import { once as eventsOnce } from 'node:events'
 import { request as httpRequest, type IncomingMessage } from 'node:http'
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest'
 import * as z from 'zod'
 import { defineAction, defineFacade } from '../../../src/kernel/define.ts'
 import { FACADES } from '../../../src/facades/all.ts'
-import { Problem } from '../../../src/contracts/errors.ts'
-import { LIMITS } from '../../../src/contracts/limits.ts'
+import { Problem } from '../../../src/contracts/errors/errors.ts'
+import { LIMITS } from '../../../src/contracts/limits/limits.ts'
 import { eventually } from '../../support/eventually.ts'
-import { atRest } from '../../support/fake-clock.ts'
-import { startSmallHub, type Answer, type SmallHub } from '../../support/small-hub.ts'
+import { atRest } from '../../support/fakes/fake-clock.ts'
+import { startSmallHub, type Answer, type SmallHub } from '../../support/worlds/small-hub.ts'
 
 const MEMORY = ['context', 'blackboard', 'decisions']
 const DISCOVERY = ['tool_search', 'tool_describe', 'tool_invoke']
@@ -18,7 +18,7 @@ let hub: SmallHub
 let cancelled: Promise<'written' | 'broken'>
 let entered: () => void
 let open: () => void
-/** How the answer to each held call fared, in the order of the calls. */
+/** Outcome of the response to each held call, in call order. */
 let fates: Promise<'written' | 'broken'>[] = []
 
 const holding = defineFacade({
@@ -35,9 +35,9 @@ const holding = defineFacade({
       output: z.object({}),
       errors: [],
       allow: ['agent'],
-      handle: async (_, { answered }) => {
-        cancelled = answered
-        fates.push(answered)
+      handle: async (_, { answer }) => {
+        cancelled = answer.written()
+        fates.push(cancelled)
         const opened = new Promise<void>((resolve) => (open = resolve))
         entered()
         await opened
@@ -79,23 +79,26 @@ async function session(token = hub.token('ada')): Promise<string> {
 }
 
 describe('a session of the 2025 era', () => {
-  test.each(['2024-11-05', '2025-03-26', '2025-06-18', '2025-11-25'])('speaks %s', async (version) => {
-    const answer = await post(
-      rpc('initialize', {
+  test.each(['2024-11-05', '2025-03-26', '2025-06-18', '2025-11-25'])(
+    'a session of the 2025 era uses %s',
+    async (version) => {
+      const answer = await post(
+        rpc('initialize', {
+          protocolVersion: version,
+          capabilities: {},
+          clientInfo: { name: 'x', version: '1' },
+        }),
+      )
+      expect(answer.body['result']).toMatchObject({
         protocolVersion: version,
-        capabilities: {},
-        clientInfo: { name: 'x', version: '1' },
-      }),
-    )
-    expect(answer.body['result']).toMatchObject({
-      protocolVersion: version,
-      serverInfo: { name: 'turnbell' },
-      capabilities: { tools: { listChanged: true }, resources: { subscribe: true } },
-    })
-    expect(answer.headers.get('mcp-session-id')).toMatch(/^[0-9A-Z]{26}$/)
-  })
+        serverInfo: { name: 'turnbell' },
+        capabilities: { tools: { listChanged: true }, resources: { subscribe: true } },
+      })
+      expect(answer.headers.get('mcp-session-id')).toMatch(/^[0-9A-Z]{26}$/)
+    },
+  )
 
-  test('meets a client of the future with the newest that both know', async () => {
+  test('a session with a newer client uses the newest version that both support', async () => {
     const answer = await post(
       rpc('initialize', {
         protocolVersion: '2099-01-01',
@@ -106,13 +109,13 @@ describe('a session of the 2025 era', () => {
     expect(answer.body['result']).toMatchObject({ protocolVersion: '2025-11-25' })
   })
 
-  test('that this hub never heard of is made anew: the hub was restarted', async () => {
+  test('a session unknown to this hub is recreated, because the hub was restarted', async () => {
     const answer = await post(rpc('tools/list'), { 'mcp-session-id': 'from-before-the-restart' })
     expect(answer.status).toBe(200)
     expect(answer.headers.get('mcp-session-id')).toBe('from-before-the-restart')
   })
 
-  test('is over once it was ended', async () => {
+  test('a session is over once it was ended', async () => {
     const id = await session()
     const end = () =>
       hub.request('DELETE', '/mcp', { token: hub.token('ada'), headers: { 'mcp-session-id': id } })
@@ -125,7 +128,7 @@ describe('a session of the 2025 era', () => {
     expect(problemIn(after).hint).toContain('initialize')
   })
 
-  test('is nobody else’s', async () => {
+  test('a session belongs to one caller', async () => {
     const headers = { 'mcp-session-id': await session() }
     expect((await post(rpc('tools/list'), headers, hub.token('bob'))).status).toBe(404)
     expect((await post(rpc('tools/list'), headers, hub.token('ada', 'observer'))).status).toBe(404)
@@ -133,7 +136,7 @@ describe('a session of the 2025 era', () => {
     expect((await post(rpc('tools/list'), headers)).status).toBe(200)
   })
 
-  test('is not needed for a single call', async () => {
+  test('a session is not needed for a single call', async () => {
     const answer = await post(rpc('tools/call', { name: 'signals_pending', arguments: {} }))
     expect(answer.status).toBe(200)
     expect(answer.headers.get('mcp-session-id')).toBeNull()
@@ -142,7 +145,7 @@ describe('a session of the 2025 era', () => {
     expect(subscribed.body['error']).toMatchObject({ message: expect.stringContaining('session') as string })
   })
 
-  test('may not subscribe to another persona’s queue', async () => {
+  test('a session may not subscribe to another persona’s queue', async () => {
     const headers = { 'mcp-session-id': await session() }
     const answer = await post(rpc('resources/subscribe', { uri: 'turnbell://signals/bob/pending' }), headers)
     expect(answer.body['error']).toMatchObject({
@@ -152,7 +155,7 @@ describe('a session of the 2025 era', () => {
     })
   })
 
-  test('keeps apart two requests with the same id', async () => {
+  test('a session distinguishes two requests with the same id', async () => {
     const calls = ['ada', 'bob'].map((identity) =>
       post(rpc('resources/list', {}, 7), {}, hub.token(identity)).then((answer) => answer.body),
     )
@@ -162,7 +165,7 @@ describe('a session of the 2025 era', () => {
     ])
   })
 
-  test('gets a batch answered as a batch, notifications left out', async () => {
+  test('a session gets a batch answered as a batch, without its notifications', async () => {
     const answer = await post([
       rpc('ping', {}, 'a'),
       { jsonrpc: '2.0', method: 'notifications/initialized' },
@@ -176,16 +179,19 @@ describe('a session of the 2025 era', () => {
     )
   })
 
-  test.each(['2025-06-18', '2025-11-25', '2026-07-28'])('gets no batch in revision %s', async (revision) => {
-    const answer = await post([rpc('ping', {}, 1)], { 'mcp-protocol-version': revision })
-    expect(answer.status).toBe(400)
-    expect(answer.body).toMatchObject({
-      id: null,
-      error: { code: -32600, data: { code: 'request_invalid' } },
-    })
-  })
+  test.each(['2025-06-18', '2025-11-25', '2026-07-28'])(
+    'a session gets no batch in revision %s',
+    async (revision) => {
+      const answer = await post([rpc('ping', {}, 1)], { 'mcp-protocol-version': revision })
+      expect(answer.status).toBe(400)
+      expect(answer.body).toMatchObject({
+        id: null,
+        error: { code: -32600, data: { code: 'request_invalid' } },
+      })
+    },
+  )
 
-  test('finds the refusals of a batch among its answers', async () => {
+  test('a session receives the rejections of a batch among its answers', async () => {
     const answer = await post([rpc('ping', {}, 'a'), { id: 2, method: 'ping' }, { jsonrpc: '2.0', id: 3 }, 7])
     expect(answer.body).toMatchObject([
       { id: 2, error: { code: -32600 } },
@@ -195,16 +201,19 @@ describe('a session of the 2025 era', () => {
     expect((await post([{ id: 2, method: 'ping' }])).body).toMatchObject([{ id: 2, error: {} }])
   })
 
-  test.each(['1764391000123456789', '1.5', '-9007199254740993'])('gets %s back as its id', async (id) => {
-    for (const method of ['ping', 'tools/list', 'no/such/method']) {
-      const answer = await post(`{"jsonrpc":"2.0","id":${id},"method":"${method}","params":null}`)
-      expect(answer.text).toContain(`"id":${id}`)
-    }
-    const call = `{"jsonrpc":"2.0","id":${id},"method":"tools/call","params":{"name":"signals_pending","arguments":[]}}`
-    for (const body of [call, `[${call}]`]) expect((await post(body)).text).toContain(`"id":${id}`)
-  })
+  test.each(['1764391000123456789', '1.5', '-9007199254740993'])(
+    'a session gets %s back as its id',
+    async (id) => {
+      for (const method of ['ping', 'tools/list', 'no/such/method']) {
+        const answer = await post(`{"jsonrpc":"2.0","id":${id},"method":"${method}","params":null}`)
+        expect(answer.text).toContain(`"id":${id}`)
+      }
+      const call = `{"jsonrpc":"2.0","id":${id},"method":"tools/call","params":{"name":"signals_pending","arguments":[]}}`
+      for (const body of [call, `[${call}]`]) expect((await post(body)).text).toContain(`"id":${id}`)
+    },
+  )
 
-  test('gets its id back as it wrote it in 2026-07-28, also in a stream', async () => {
+  test('a session of 2026-07-28 gets its id back as written, also in a stream', async () => {
     const id = '1764391000123456789'
     const modern = (method: string, params: object = {}) => {
       const _meta = {
@@ -246,7 +255,7 @@ describe('a session of the 2025 era', () => {
       400,
       { error: { code: -32602, data: { code: 'params_invalid' } } },
     ],
-  ])('is told of a number that would be rounded: %s', async (_, method, params, status, told) => {
+  ])('a session is told of a number that would be rounded: %s', async (_, method, params, status, told) => {
     const text = JSON.stringify(
       rpc(method, { ...params, arguments: { action: 'send', params: { payload: { id: 0 } } } }),
     )
@@ -256,12 +265,12 @@ describe('a session of the 2025 era', () => {
     expect(answer.text).toContain('payload.id: 9007199254740993 is beyond 2^53; send it as a text')
   })
 
-  test('gets 202 for what needs no answer', async () => {
+  test('a session receives 202 for messages without a response', async () => {
     const answer = await post({ jsonrpc: '2.0', method: 'notifications/initialized' })
     expect([answer.status, answer.text]).toEqual([202, ''])
   })
 
-  test('cancels a call: the connection closes and the answer counts as not delivered', async () => {
+  test('a session cancels a call: the connection closes, and the answer counts as not delivered', async () => {
     const headers = { 'mcp-session-id': await session() }
     const inside = new Promise<void>((resolve) => (entered = resolve))
     const call = post(rpc('tools/call', { name: 'holding', arguments: { action: 'hold' } }, 'c1'), headers)
@@ -273,7 +282,7 @@ describe('a session of the 2025 era', () => {
     open()
   })
 
-  test('cancels calls in a batch: the rest is answered, and only the rest counts as delivered', async () => {
+  test('a session cancels calls in a batch: the rest is answered, and only the rest counts as delivered', async () => {
     const headers = { 'mcp-session-id': await session() }
     const hold = (id: string) => rpc('tools/call', { name: 'holding', arguments: { action: 'hold' } }, id)
     const cancel = (requestId: string) =>
@@ -291,7 +300,7 @@ describe('a session of the 2025 era', () => {
     opens[0]?.()
   })
 
-  test('is answered at once what a batch has, when the last open call of it is cancelled', async () => {
+  test('a session receives a batch at once when its last open call is cancelled', async () => {
     const headers = { 'mcp-session-id': await session() }
     const inside = new Promise<void>((resolve) => (entered = resolve))
     const hold = rpc('tools/call', { name: 'holding', arguments: { action: 'hold' } }, 'b4')
@@ -303,7 +312,7 @@ describe('a session of the 2025 era', () => {
     open()
   })
 
-  test('cannot cancel another session’s call', async () => {
+  test('a session cannot cancel another session’s call', async () => {
     const headers = { 'mcp-session-id': await session() }
     const inside = new Promise<void>((resolve) => (entered = resolve))
     const call = post(rpc('tools/call', { name: 'holding', arguments: { action: 'hold' } }, 'c2'), headers)
@@ -318,14 +327,17 @@ describe('a session of the 2025 era', () => {
   })
 })
 
-test('a request whose body arrives once the hub stops is refused, and holds nothing up', async () => {
+test('a request whose body arrives after the hub began to stop is rejected, and delays nothing', async () => {
   const own = await startSmallHub()
   const body = JSON.stringify(rpc('tools/call', { name: 'signals_pending', arguments: {} }))
   const begun = eventsOnce(own.server, 'request')
   const request = httpRequest({
-    ...{ port: own.port, path: '/mcp', method: 'POST' },
+    port: own.port,
+    path: '/mcp',
+    method: 'POST',
     headers: {
-      ...{ authorization: `Bearer ${own.token('ada')}`, 'content-type': 'application/json' },
+      authorization: `Bearer ${own.token('ada')}`,
+      'content-type': 'application/json',
       'content-length': Buffer.byteLength(body),
     },
   })
@@ -333,7 +345,7 @@ test('a request whose body arrives once the hub stops is refused, and holds noth
   request.write(body.slice(0, 10))
   await begun
   const closed = own.close()
-  // Behind everything that the stop does at once.
+  // After everything that the stop does at once.
   await atRest()
   request.end(body.slice(10))
   const answer = await answered
@@ -359,7 +371,7 @@ describe('the stream of a session', () => {
     return heard
   }
 
-  test('carries what the session subscribed to, and nothing after it unsubscribed', async () => {
+  test("a stream contains notifications of the session's subscriptions, and none after it unsubscribed", async () => {
     const headers = { 'mcp-session-id': await session() }
     const heard = await stream(headers)
     const uri = 'turnbell://signals/ada/pending'
@@ -371,20 +383,20 @@ describe('the stream of a session', () => {
     await eventually('the update', () => heard.text.includes('notifications/resources/updated'))
     await post(rpc('resources/unsubscribe', { uri }), headers)
     await push()
-    hub.kernel.offer({ ...hub.kernel.grants(), facets: ['core', 'work'] })
+    hub.kernel.setGrants({ ...hub.kernel.grants(), facets: ['core', 'work'] })
     await eventually('the list changed', () => heard.text.includes('notifications/tools/list_changed'))
     expect(heard.text.match(/resources\/updated/g)).toHaveLength(1)
     expect(heard.text).not.toContain('payload')
   })
 
-  test('is one: a new one takes the place of the old', async () => {
+  test('a stream replaces the previous one of its session', async () => {
     const headers = { 'mcp-session-id': await session() }
     const first = await stream(headers)
     await stream(headers)
     await eventually('the first one ends', () => first.ended)
   })
 
-  test('needs a session and an Accept header', async () => {
+  test('a stream needs a session and an Accept header', async () => {
     expect((await stream({})).status).toBe(405)
     expect((await stream({ 'mcp-session-id': await session(), accept: 'application/json' })).status).toBe(405)
     expect((await stream({ 'mcp-session-id': await session(hub.token('bob')) })).status).toBe(404)
@@ -393,17 +405,17 @@ describe('the stream of a session', () => {
   afterAll(() => streams.forEach((incoming) => incoming.destroy()))
 })
 
-/** What the error says as a problem; fails where it carries none. */
+/** Returns the problem in an error; fails without one. */
 const problemIn = (answer: Answer) => {
   const { error } = z.object({ error: z.object({ data: Problem }) }).parse(answer.body)
   return error.data
 }
 
-describe('a request that is no MCP', () => {
+describe('an invalid MCP request', () => {
   test.each([
-    ['no JSON', '{"jsonrpc"', 400, -32700],
-    ['nested without end', `{"a":${'['.repeat(20_000)}${']'.repeat(20_000)}}`, 400, -32600],
-    ['no JSON-RPC', { hello: 1 }, 400, -32600],
+    ['invalid JSON', '{"jsonrpc"', 400, -32700],
+    ['nested too deeply', `{"a":${'['.repeat(20_000)}${']'.repeat(20_000)}}`, 400, -32600],
+    ['not JSON-RPC', { hello: 1 }, 400, -32600],
     ['an empty batch', [], 400, -32600],
     [
       'a batch that is too long',
@@ -413,12 +425,12 @@ describe('a request that is no MCP', () => {
     ],
     ['initialize in a batch', [INITIALIZE, rpc('ping')], 400, -32600],
     [
-      'an answer nested without end',
+      'an answer nested too deeply',
       `{"id":1,"result":${'['.repeat(20_000)}${']'.repeat(20_000)}}`,
       400,
       -32600,
     ],
-  ])('is refused: %s', async (_, body, status, code) => {
+  ])('an invalid MCP request is rejected: %s', async (_, body, status, code) => {
     const answer = await post(body)
     expect(answer.status).toBe(status)
     expect(answer.body['error']).toMatchObject({ code })
@@ -430,7 +442,7 @@ describe('a request that is no MCP', () => {
     ['a call without a name', 'tools/call', -32602],
     ['a greeting that does not say whose', 'initialize', -32602],
     ['a look at no resource', 'resources/read', -32602],
-  ])('is refused by the SDK with a problem, too: %s', async (_, method, code) => {
+  ])('an invalid MCP request is rejected by the SDK with a problem: %s', async (_, method, code) => {
     const answer = await post(rpc(method))
     expect(answer.body['error']).toMatchObject({ code })
     expect(problemIn(answer)).toMatchObject({ code: 'request_invalid' })
@@ -441,23 +453,26 @@ describe('a request that is no MCP', () => {
     ['an unknown method', 'no/such/method', -32601, 404],
     ['a call without a name', 'tools/call', -32602, 200],
     ['a look at no resource', 'resources/read', -32602, 200],
-  ])('of 2026-07-28 is refused with a problem: %s', async (_, method, code, status) => {
-    const _meta = {
-      'io.modelcontextprotocol/protocolVersion': '2026-07-28',
-      'io.modelcontextprotocol/clientInfo': { name: 'raw', version: '1' },
-      'io.modelcontextprotocol/clientCapabilities': {},
-    }
-    const headers = { 'mcp-protocol-version': '2026-07-28', 'mcp-method': method }
-    const answer = await post(rpc(method, { _meta }), {
-      accept: 'application/json, text/event-stream',
-      ...headers,
-    })
-    expect(answer.status).toBe(status)
-    expect(answer.body['error']).toMatchObject({ code })
-    expect(problemIn(answer)).toMatchObject({ code: 'request_invalid' })
-  })
+  ])(
+    'an invalid MCP request of 2026-07-28 is rejected with a problem: %s',
+    async (_, method, code, status) => {
+      const _meta = {
+        'io.modelcontextprotocol/protocolVersion': '2026-07-28',
+        'io.modelcontextprotocol/clientInfo': { name: 'raw', version: '1' },
+        'io.modelcontextprotocol/clientCapabilities': {},
+      }
+      const headers = { 'mcp-protocol-version': '2026-07-28', 'mcp-method': method }
+      const answer = await post(rpc(method, { _meta }), {
+        accept: 'application/json, text/event-stream',
+        ...headers,
+      })
+      expect(answer.status).toBe(status)
+      expect(answer.body['error']).toMatchObject({ code })
+      expect(problemIn(answer)).toMatchObject({ code: 'request_invalid' })
+    },
+  )
 
-  test('is refused: another content type, another method, another version', async () => {
+  test('an invalid MCP request is rejected: another content type, another method, another version', async () => {
     const text = await post('x', { 'content-type': 'text/plain' })
     expect([text.status, problemIn(text).status]).toEqual([415, 415])
     const put = await hub.request('PUT', '/mcp', { body: {} })
@@ -492,7 +507,7 @@ describe('the 2026-07-28 era', () => {
       token,
     )
 
-  test('is discovered, without a session', async () => {
+  test('a server of 2026-07-28 is discovered without a session', async () => {
     const answer = await modern('server/discover')
     expect(answer.status).toBe(200)
     expect(answer.headers.get('mcp-session-id')).toBeNull()
@@ -503,7 +518,7 @@ describe('the 2026-07-28 era', () => {
     })
   })
 
-  test('lists per caller', async () => {
+  test('a server of 2026-07-28 lists per caller', async () => {
     const names = async (token: string) =>
       (
         (await modern('tools/list', {}, {}, token)).body['result'] as unknown as { tools: { name: string }[] }
@@ -520,7 +535,7 @@ describe('the 2026-07-28 era', () => {
     expect(await names(hub.token('ada', 'daemon'))).toEqual([])
   })
 
-  test('answers a call the same way directly and through the entry', async () => {
+  test('a call of 2026-07-28 is answered identically on the fast path and through the SDK', async () => {
     const call = (name: string) =>
       modern(
         'tools/call',
@@ -534,18 +549,18 @@ describe('the 2026-07-28 era', () => {
     expect(direct.headers.get('content-type')).toBe(entry.headers.get('content-type'))
   })
 
-  test('refuses headers that say something else than the body', async () => {
+  test('headers of 2026-07-28 that contradict the body are rejected', async () => {
     const call = { name: 'signals_pending', arguments: { peek: true } }
     expect((await modern('tools/call', call, { 'mcp-name': 'signals' })).status).toBe(400)
     expect((await modern('tools/call', call, { 'mcp-method': 'tools/list' })).status).toBe(400)
     expect((await modern('tools/call', call, { 'mcp-protocol-version': '2025-11-25' })).status).toBe(400)
     expect((await modern('tools/call', call)).status).toBe(400)
-    // Encoded, it says `x`.
+    // The encoded form of `x`.
     const encoded = '=?base64?eA==?='
     expect((await modern('tools/call', { name: encoded }, { 'mcp-name': encoded })).status).toBe(400)
   })
 
-  test('has no subscription to another persona’s queue', async () => {
+  test('a caller of 2026-07-28 cannot subscribe to another persona’s queue', async () => {
     const answer = await modern('subscriptions/listen', {
       notifications: { resourceSubscriptions: ['turnbell://signals/bob/pending', 'file:///etc/passwd'] },
     })
@@ -556,7 +571,7 @@ describe('the 2026-07-28 era', () => {
 })
 
 test.each(['turnbell://signals/bob/pending', 'turnbell://signals/ada/past', 'file:///etc/passwd'])(
-  'what is no queue of the caller is refused with a problem: %s',
+  'a resource that is not a queue of the caller is rejected with a problem: %s',
   async (uri) => {
     const answer = await post(rpc('resources/read', { uri }))
     expect(answer.body['error']).toMatchObject({ code: -32602 })
@@ -567,7 +582,7 @@ test.each(['turnbell://signals/bob/pending', 'turnbell://signals/ada/past', 'fil
   },
 )
 
-describe('what a model drains', () => {
+describe('drains by a model', () => {
   let own: SmallHub
   beforeEach(async () => {
     own = await startSmallHub()
@@ -597,7 +612,7 @@ describe('what a model drains', () => {
     return { shown: content[0]?.text.length ?? 0, count: signals.length, remaining }
   }
 
-  test('is no more than every client shows it whole, and all of it comes', async () => {
+  test('drains by a model fit what every client shows, and all signals arrive', async () => {
     await waiting(20, 600)
     let all = 0
     for (let left = 1; left > 0;) {
@@ -609,7 +624,7 @@ describe('what a model drains', () => {
     expect(all).toBe(20)
   })
 
-  test('is a dozen short ones at once, and a long one alone', async () => {
+  test('drains by a model contain a dozen short signals at once, and a long one alone', async () => {
     await waiting(12, 100)
     expect(await drain({}, 'prism_signals_pending')).toMatchObject({ count: 12, remaining: 0 })
     await waiting(2, 20_000)
@@ -624,7 +639,7 @@ describe('what a model drains', () => {
     ['signals_pending', { limit: 5, max_tokens: 500 }, 2_100],
     ['tool_invoke', { name: 'signals_pending' }, 9_000],
     ['tool', { action: 'invoke', params: { name: 'prism_signals_pending', args: '{}' } }, 9_000],
-  ])('by %s %j is bounded as well', async (name, args, characters) => {
+  ])('drains by %s %j are limited as well', async (name, args, characters) => {
     await waiting(60, 900)
     const { shown, remaining } = await drain(args, name)
     expect(shown).toBeLessThan(characters)

@@ -1,12 +1,13 @@
-/** MCP sessions are names with subscriptions: cheap to make, cheap to lose, nobody else's. */
+/** Tests MCP sessions: names with subscriptions that are cheap to create and to lose, and belong to one caller. */
 import { EventEmitter } from 'node:events'
 import type { ServerResponse } from 'node:http'
 import { beforeEach, describe, expect, test } from 'vitest'
-import { LIMITS } from '../../../src/contracts/limits.ts'
+import { LIMITS } from '../../../src/contracts/limits/limits.ts'
 import type { Caller } from '../../../src/contracts/token.ts'
 import type { Clock } from '../../../src/ports/clock.ts'
 import { pendingUri } from '../../../src/transports/mcp/resources.ts'
-import { createMcpSessions, type McpSessions } from '../../../src/transports/mcp/sessions.ts'
+import { createMcpSessions, type McpSession, type McpSessions } from '../../../src/transports/mcp/sessions.ts'
+import { createQuotas } from '../../../src/transports/quotas.ts'
 
 const ADA: Caller = { tenant_id: 'local', kind: 'agent', identity: 'ada' }
 const BOB: Caller = { ...ADA, identity: 'bob' }
@@ -43,28 +44,38 @@ beforeEach(() => {
       return { cancel: () => (beating = false) }
     },
   } as unknown as Clock
-  sessions = createMcpSessions({ clock, ids: { next: () => `S${++id}`, startAfter: () => {} } })
+  sessions = createMcpSessions({
+    clock,
+    ids: { next: () => `S${++id}`, startAfter: () => {} },
+    quotas: createQuotas(() => undefined),
+  })
 })
 
+const open = (session: McpSession, stream: Stream, caller = ADA) =>
+  sessions.open(session, caller, asResponse(stream), () => undefined)
+
 describe('a session', () => {
-  test('is found by its owner, as whoever it is', () => {
+  test('a session is found by its owner only', () => {
     const { id } = sessions.begin(ADA)
     expect(sessions.find(id, ADA)?.id).toBe(id)
     expect(sessions.find(id, BOB)).toBeNull()
     expect(sessions.find(id, { ...ADA, kind: 'observer' })).toBeNull()
   })
 
-  test.each(['', 'with space', 'x'.repeat(129), 'ünicode', 'new\nline'])('cannot be called %j', (id) => {
-    expect(sessions.find(id, ADA)).toBeNull()
-  })
+  test.each(['', 'with space', 'x'.repeat(129), 'ünicode', 'new\nline'])(
+    'a session cannot have the id %j',
+    (id) => {
+      expect(sessions.find(id, ADA)).toBeNull()
+    },
+  )
 
-  test('keeps its subscriptions between requests', () => {
+  test('a session keeps its subscriptions between requests', () => {
     const { id } = sessions.begin(ADA)
     sessions.find(id, ADA)?.subscriptions.add('uri')
     expect([...(sessions.find(id, ADA)?.subscriptions ?? [])]).toEqual(['uri'])
   })
 
-  test('that was ended stays ended, and only its owner ends it', () => {
+  test('an ended session stays ended, and only its owner ends it', () => {
     const { id } = sessions.begin(ADA)
     expect(sessions.end(id, BOB)).toBe(false)
     expect(sessions.end(id, ADA)).toBe(true)
@@ -72,23 +83,30 @@ describe('a session', () => {
     expect(sessions.find(id, ADA)).toBeNull()
   })
 
-  test('unused for longest gives way when there are too many; one with an open stream does not', () => {
+  test('the least recently used session is removed when there are too many, unless it has an open stream', () => {
     const oldest = sessions.begin(ADA)
     const stream = new Stream()
-    sessions.open(oldest, asResponse(stream))
+    open(oldest, stream)
     const second = sessions.begin(ADA)
     second.subscriptions.add('uri')
-    for (let n = 2; n <= LIMITS.mcp_sessions_max; n++) sessions.begin(ADA)
-    expect(sessions.counts()).toEqual({ sessions: LIMITS.mcp_sessions_max, streams: 1 })
+    for (let n = 2; n <= LIMITS.caller_mcp_sessions_max; n++) sessions.begin(ADA)
+    expect(sessions.counts()).toEqual({ sessions: LIMITS.caller_mcp_sessions_max, streams: 1 })
     expect(stream.gone).toBe(false)
-    // Found again it is made anew, and what it was subscribed to is not known.
+    // Recreated when it is looked up, without its subscriptions.
     expect([...(sessions.find(second.id, ADA)?.subscriptions ?? [])]).toEqual([pendingUri('ada')])
   })
 
-  test('that is made anew hears of the queue of its caller, at first as its stream opens', () => {
+  test("a session is not removed because of another caller's sessions", () => {
+    const { subscriptions } = sessions.begin(BOB)
+    for (let n = 0; n < 2 * LIMITS.mcp_sessions_max; n++) sessions.begin(ADA)
+    expect(sessions.counts().sessions).toBe(LIMITS.caller_mcp_sessions_max + 1)
+    expect(sessions.find('S1', BOB)?.subscriptions).toBe(subscriptions)
+  })
+
+  test("a recreated session is notified of its caller's queue, first when its stream opens", () => {
     const session = sessions.find('from-before-the-restart', ADA)!
     const streams = [new Stream(), new Stream()]
-    for (const stream of streams) sessions.open(session, asResponse(stream))
+    for (const stream of streams) open(session, stream)
     expect(streams.map(({ written }) => written)).toEqual([
       [expect.stringContaining(`"uri":"${pendingUri('ada')}"`)],
       [],
@@ -100,11 +118,11 @@ describe('a stream', () => {
   const opened = (caller = ADA) => {
     const session = sessions.begin(caller)
     const stream = new Stream()
-    sessions.open(session, asResponse(stream))
+    open(session, stream, caller)
     return { session, stream }
   }
 
-  test('is told only what its session wants', () => {
+  test('a stream receives only the notifications of its session', () => {
     const [ada, bob] = [opened(ADA), opened(BOB)]
     ada.session.subscriptions.add('uri')
     sessions.notify({ n: 1 }, ({ subscriptions }) => subscriptions.has('uri'))
@@ -112,7 +130,7 @@ describe('a stream', () => {
     expect(bob.stream.written).toEqual([])
   })
 
-  test('is counted as long as it is open', () => {
+  test('a stream is counted while it is open', () => {
     const { session, stream } = opened()
     opened(BOB)
     expect(sessions.counts().streams).toBe(2)
@@ -122,14 +140,18 @@ describe('a stream', () => {
     expect(sessions.counts()).toEqual({ sessions: 1, streams: 1 })
   })
 
-  test('gives way with its session when every session has one, so both stay bounded', () => {
-    const { stream } = opened()
-    for (let n = 0; n < LIMITS.mcp_sessions_max; n++) opened()
+  test('a stream is closed with its session when every session has one, so both stay limited', () => {
+    const { stream } = opened({ ...ADA, kind: 'operator' })
+    // Each caller has a share of them.
+    const most = LIMITS.mcp_streams_max - LIMITS.mcp_streams_kept
+    for (let n = 0; n < most; n++) opened({ ...ADA, identity: `agent-${n % 500}` })
+    for (let n = most; n < LIMITS.mcp_streams_max; n++)
+      opened({ ...ADA, kind: 'daemon', identity: `daemon-${n}` })
     expect(stream.gone).toBe(true)
     expect(sessions.counts()).toEqual({ sessions: LIMITS.mcp_sessions_max, streams: LIMITS.mcp_sessions_max })
   })
 
-  test('that nobody reads is closed instead of filling the memory', () => {
+  test('a stream that is not read is closed instead of filling the memory', () => {
     const { stream } = opened()
     stream.writableLength = LIMITS.ws_backlog_bytes_max + 1
     sessions.notify({}, () => true)
@@ -137,7 +159,7 @@ describe('a stream', () => {
     expect(sessions.counts().streams).toBe(0)
   })
 
-  test('hears heartbeats until all of it ends', () => {
+  test('a stream receives heartbeats until it ends', () => {
     const { stream } = opened()
     beat()
     expect(stream.written).toEqual([': \n\n'])

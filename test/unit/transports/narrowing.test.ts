@@ -1,8 +1,8 @@
-/** Bounds that a request sets itself: the same words and the same refusals on every way in. */
+/** Tests limits that a request sets for itself: the same names and errors in every transport. */
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { FACADES } from '../../../src/facades/all.ts'
 import type { Json } from '../../../src/contracts/ids.ts'
-import { startSmallHub, type SmallHub } from '../../support/small-hub.ts'
+import { startSmallHub, type SmallHub } from '../../support/worlds/small-hub.ts'
 
 let hub: SmallHub
 beforeAll(async () => {
@@ -53,14 +53,14 @@ const refused = async (options: Parameters<typeof mcp>[2]) => {
 
 const MISSPELT_IN_QUERY: [query: string, problem: string][] = [
   ['?read_only=0&read_only=1', 'read_only: expected 1, true, 0 or false, once, found "0" and "1"'],
-  ['?read-only=1', 'read-only: no bound is spelled so; expected read_only'],
-  ['?readonly=true', 'readonly: no bound is spelled so; expected read_only'],
-  ['?READ_ONLY=1', 'READ_ONLY: no bound is spelled so; expected read_only'],
-  ['?facades[]=git', 'facades[]: no bound is spelled so; expected facade'],
-  ['?facade%5B0%5D=git', 'facade[0]: no bound is spelled so; expected facade'],
-  ['?allowed_facades=git', 'allowed_facades: no bound is spelled so; expected facade'],
-  ['?Facets=core', 'Facets: no bound is spelled so; expected facet'],
-  ['?X-Intent=LOOK', 'X-Intent: no bound is spelled so; expected intent'],
+  ['?read-only=1', 'read-only: unknown bound; expected read_only'],
+  ['?readonly=true', 'readonly: unknown bound; expected read_only'],
+  ['?READ_ONLY=1', 'READ_ONLY: unknown bound; expected read_only'],
+  ['?facades[]=git', 'facades[]: unknown bound; expected facade'],
+  ['?facade%5B0%5D=git', 'facade[0]: unknown bound; expected facade'],
+  ['?allowed_facades=git', 'allowed_facades: unknown bound; expected facade'],
+  ['?Facets=core', 'Facets: unknown bound; expected facet'],
+  ['?X-Intent=LOOK', 'X-Intent: unknown bound; expected intent'],
 ]
 const MISSPELT_HEADERS: [name: string, value: string, right: string][] = [
   ['x-facade', 'git', 'X-Facades'],
@@ -85,7 +85,7 @@ describe('over MCP', () => {
     [{ headers: { 'x-intent': 'LOOK' } }],
     [{ query: '?facade=personas&facade=tool&facade=signals', meta: { facades: ['personas', 'tool'] } }],
     [{ query: '?intent=LOOK', headers: { 'x-facades': 'signals,personas,tool' } }],
-  ])('%j lists and calls these facades only', async (options) => {
+  ])('with the limits %j an MCP client lists and calls these facades only', async (options) => {
     expect(await listed(options)).toEqual(['tool', 'personas'])
     expect(await refused(options)).toBe('facade_forbidden')
   })
@@ -94,14 +94,14 @@ describe('over MCP', () => {
     [{ query: '?read_only=1' }],
     [{ meta: { read_only: true } }],
     [{ headers: { 'x-read-only': 'true' } }],
-  ])('%j shows and calls what changes nothing', async (options) => {
+  ])('with the limits %j an MCP client lists and calls read-only actions', async (options) => {
     expect(await listed(options)).not.toContain('signals_pending')
     expect(await refused(options)).toBe('read_only')
     const inbox = { name: 'signals', arguments: { action: 'inbox' } }
     expect((await mcp('tools/call', inbox, options)).result).not.toHaveProperty('isError')
   })
 
-  test('the detail may be told with each request', async () => {
+  test('the detail of the list may differ for each request', async () => {
     expect(await listed({ meta: { detail: 'full' } })).toContain('personas')
     expect(await listed({ query: '?detail=full' })).toContain('personas')
     expect(await listed({ query: '?detail=full', meta: { detail: 'micro' } })).not.toContain('personas')
@@ -113,12 +113,9 @@ describe('over MCP', () => {
     [{ 'vendor/facade': ['git'], 'vendor/read_only': true, 'example.org/scope': 5, facade_count: 2 }],
     [{ progressToken: 'p', threadId: 't', sessionId: 's', 'x-codex-turn-metadata': '{}', scopes: ['a'] }],
     [{ scope: null, run_id: null, agent_id: null }],
-  ])(
-    'what is neither a bound nor says where a call comes from belongs to somebody else: %j',
-    async (meta) => {
-      expect(await refused({ meta })).toBeNull()
-    },
-  )
+  ])('unknown _meta keys are ignored: %j', async (meta) => {
+    expect(await refused({ meta })).toBeNull()
+  })
 
   test.each([
     ['scope', 5, '_meta.scope: expected string, found 5'],
@@ -128,23 +125,20 @@ describe('over MCP', () => {
     ['agent_id', 7, '_meta.agent_id: expected string, found 7'],
     ['run_id', false, '_meta.run_id: expected string, found false'],
     ['parent_call_id', 'x'.repeat(129), '_meta.parent_call_id: expected string of at most 128 characters'],
-  ])(
-    'where a call comes from is told in its form, or the call is refused: %s %j',
-    async (name, value, why) => {
-      const meta = { [name]: value }
-      const { result } = await mcp('tools/call', SEND, { meta })
-      const problem = { code: 'request_invalid', detail: expect.stringContaining(why) as string }
-      expect(result['structuredContent']).toMatchObject(problem)
-      const uri = { uri: 'turnbell://signals/ada/pending' }
-      const { error } = await mcp('resources/read', uri, { meta, headers: { 'mcp-name': uri.uri } })
-      expect(error['data']).toMatchObject(problem)
-    },
-  )
+  ])('an invalid origin of a call is rejected: %s %j', async (name, value, why) => {
+    const meta = { [name]: value }
+    const { result } = await mcp('tools/call', SEND, { meta })
+    const problem = { code: 'request_invalid', detail: expect.stringContaining(why) as string }
+    expect(result['structuredContent']).toMatchObject(problem)
+    const uri = { uri: 'turnbell://signals/ada/pending' }
+    const { error } = await mcp('resources/read', uri, { meta, headers: { 'mcp-name': uri.uri } })
+    expect(error['data']).toMatchObject(problem)
+  })
 
   test.each([
-    ['plainly', {}],
-    ['by way of the SDK', { extra: 1 }],
-  ])('a call says in headers where it comes from, and in _meta what is else: %s', async (_, more) => {
+    ['on the fast path', {}],
+    ['through the SDK', { extra: 1 }],
+  ])('a call contains its origin in headers, and other context in _meta: %s', async (_, more) => {
     const headers = { 'x-scope': 'portfolio', 'x-run-id': 'r1' }
     const call = (meta: object, told: Record<string, string> = headers) =>
       mcp('tools/call', { ...SEND, ...more }, { headers: told, meta })
@@ -165,12 +159,12 @@ describe('over MCP', () => {
     ['readonly', true, 'read_only'],
     ['read-only', true, 'read_only'],
     ['narrowing', { facades: ['git'] }, 'facets, facades, intents, read_only'],
-  ])('a bound that is spelled otherwise is refused: _meta.%s', async (key, value, right) => {
+  ])('a misspelt limit is rejected: _meta.%s', async (key, value, right) => {
     const meta = { [key]: value }
     const { result } = await mcp('tools/call', SEND, { meta })
     const problem = {
       code: 'request_invalid',
-      detail: `_meta.${key}: no bound is spelled so; expected ${right}`,
+      detail: `_meta.${key}: unknown bound; expected ${right}`,
     }
     expect(result['structuredContent']).toMatchObject(problem)
     expect((await mcp('tools/list', {}, { meta })).error['data']).toMatchObject(problem)
@@ -187,7 +181,7 @@ describe('over MCP', () => {
     [{ read_only: 1 }],
     [{ read_only: null }],
     [{ facades: ['signals'], read_only: 'yes' }],
-  ])('bounds of another form hold nothing, so they are refused: %j', async (meta) => {
+  ])('a malformed limit is rejected: %j', async (meta) => {
     expect(await refused({ meta })).toBe('request_invalid')
     const uri = { uri: 'turnbell://signals/ada/pending' }
     for (const [method, params] of [
@@ -204,7 +198,7 @@ describe('over MCP', () => {
     }
   })
 
-  test('a resource is read within the bounds of the request', async () => {
+  test('a resource is read within the limits of the request', async () => {
     const params = { uri: 'turnbell://signals/ada/pending' }
     const headers = { 'mcp-name': params.uri }
     const { error } = await mcp('resources/read', params, { headers, meta: { facades: ['personas'] } })
@@ -216,7 +210,7 @@ describe('over MCP', () => {
   test.each([
     ['?facet=work', 'facet_forbidden'],
     ['?intent=DANCE', 'intent_unknown'],
-  ])('%s is refused, listing and calling', async (query, code) => {
+  ])('%s is rejected, when listing and calling', async (query, code) => {
     const { error } = await mcp('tools/list', {}, { query })
     expect((error['data'] as { code: string }).code).toBe(code)
     expect(await refused({ query })).toBe(code)
@@ -228,11 +222,11 @@ describe('over MCP', () => {
     ['?facade='],
     [`?facade=${'x'.repeat(129)}`],
     ...MISSPELT_IN_QUERY.map(([query]): [string] => [query]),
-  ])('%s is no request', async (query) =>
+  ])('%s is not a valid request', async (query) =>
     expect(await mcp('tools/list', {}, { query })).toMatchObject({ code: 'request_invalid' }),
   )
 
-  test.each(MISSPELT_HEADERS)('a header %s is no request', async (name, value) =>
+  test.each(MISSPELT_HEADERS)('a header %s is not a valid request', async (name, value) =>
     expect(await mcp('tools/list', {}, { headers: { [name]: value } })).toMatchObject({
       code: 'request_invalid',
     }),
@@ -248,7 +242,7 @@ describe('over HTTP', () => {
     ['POST', '/api/tool/invoke', { name: 'signals_send', args: send }],
   ]
 
-  test.each(ways)('%s %s %j stays within the headers', async (method, path, body) => {
+  test.each(ways)('%s %s %j respects the limits in its headers', async (method, path, body) => {
     const code = async (headers: Record<string, string>) =>
       (await hub.request(method, path, { body, headers })).body['code']
     expect(await code({ 'x-facades': 'personas,tool' })).toBe('facade_forbidden')
@@ -259,7 +253,7 @@ describe('over HTTP', () => {
     expect(await code({ 'x-facades': 'signals,tool' })).toBeUndefined()
   })
 
-  test.each(ways)('%s %s %j stays within the query of its address', async (method, path, body) => {
+  test.each(ways)('%s %s %j respects the limits in the query of its address', async (method, path, body) => {
     const code = async (query: string, headers = {}) =>
       (await hub.request(method, `${path}${query}`, { body, headers })).body['code']
     expect(await code('?facade=personas,tool')).toBe('facade_forbidden')
@@ -273,26 +267,28 @@ describe('over HTTP', () => {
     expect(await code('?facade=signals&facade=tool&page=1')).toBeUndefined()
   })
 
-  test.each(ways)('%s %s %j refuses a bound that is spelled otherwise', async (method, path, body) => {
+  test.each(ways)('%s %s %j rejects a misspelt limit', async (method, path, body) => {
     for (const [query, detail] of MISSPELT_IN_QUERY)
       expect((await hub.request(method, `${path}${query}`, { body })).body).toMatchObject({
-        ...{ code: 'request_invalid', detail },
+        code: 'request_invalid',
+        detail,
       })
     for (const [name, value, right] of MISSPELT_HEADERS)
       expect((await hub.request(method, path, { body, headers: { [name]: value } })).body).toMatchObject({
-        ...{ code: 'request_invalid', detail: `${name}: no bound is spelled so; expected ${right}` },
+        code: 'request_invalid',
+        detail: `${name}: unknown bound; expected ${right}`,
       })
   })
 
   test.each([['?read_only=1'], ['?readonly=1'], ['?facades[]=git']])(
-    'the query of a GET has parameters only, so %s is refused',
+    'the query of a GET contains parameters only, so %s is rejected',
     async (query) =>
       expect((await hub.request('GET', `/api/signals/inbox${query}`)).body).toMatchObject({
         code: 'params_invalid',
       }),
   )
 
-  test('a batch stays within the query of its address', async () => {
+  test('a batch respects the limits in the query of its address', async () => {
     const calls = [{ facade: 'signals', action: 'send', params: send }]
     const { body } = await hub.request('POST', '/batch?read_only=1', { body: { calls } })
     expect(body['results']).toMatchObject([{ error: { code: 'read_only' } }])
@@ -301,7 +297,7 @@ describe('over HTTP', () => {
     })
   })
 
-  test('a batch is judged call by call', async () => {
+  test('a batch is checked call by call', async () => {
     const { body } = await hub.request('POST', '/batch', {
       headers: { 'x-facades': 'personas' },
       body: {
@@ -317,7 +313,7 @@ describe('over HTTP', () => {
     ])
   })
 
-  test.each(['/facades', '/tools'])('%s shows what is left', async (path) => {
+  test.each(['/facades', '/tools'])('%s lists what the limits permit', async (path) => {
     const { text } = await hub.request('GET', path, { headers: { 'x-facades': 'personas' } })
     expect(text).toContain('personas')
     expect(text).not.toContain('broadcast')
@@ -325,7 +321,7 @@ describe('over HTTP', () => {
     expect((await hub.request('GET', `${path}?facade[]=personas`)).status).toBe(400)
   })
 
-  test("what was called by an old name is told where today's is", async () => {
+  test('a call by an old name returns where the current one is', async () => {
     const { headers } = await hub.request('POST', '/call', { body: { tool: 'coord_send', params: send } })
     expect(headers.get('link')).toBe('</api/signals/send>; rel="successor-version"')
     const { headers: plain } = await hub.request('POST', '/call', {

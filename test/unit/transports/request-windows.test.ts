@@ -1,10 +1,10 @@
 import { expect, test } from 'vitest'
 import { requestWindows } from '../../../src/transports/http/request-windows.ts'
-import { fakeClock } from '../../support/fake-clock.ts'
+import { fakeClock } from '../../support/fakes/fake-clock.ts'
 
 const WINDOW_MS = 60_000
 
-test('a window ends by itself, also where the time of day was set back', async () => {
+test('a window ends by itself, also after the clock was set back', async () => {
   const clock = fakeClock()
   const Windows = requestWindows(clock)
   const windows = new Windows({})

@@ -1,10 +1,10 @@
-/** What is known about something: in the history, in records, in the event stream and in one's own signals. */
-import { folded } from '../../../contracts/same-text.ts'
+/** Searches for a text in the history, in records, in the event stream and in the caller's signals. */
+import { foldCase } from '../../../contracts/text/same-text.ts'
 import { foundRecords, mentioning, recordsStep } from './records.ts'
 import { briefly, entries, type Look } from './sections.ts'
 import type { Json } from '../../../contracts/ids.ts'
-import type { RecordKind } from '../../../contracts/records.ts'
-import type { GivenParams } from '../../../contracts/routine.ts'
+import type { RecordKind } from '../../../contracts/memory/records.ts'
+import type { GivenParams } from '../../../contracts/runs/routine.ts'
 
 const QUERY = { $param: 'query' }
 const COMMITS_LOOKED_AT = 100
@@ -25,7 +25,7 @@ export const investigate = (kinds: readonly RecordKind[]): Look => ({
       with: { facade: 'git', action: 'log_recent', params: { limit: COMMITS_LOOKED_AT } },
     },
     ...recordsStep(kinds, () => mentioning, SHOWN_MAX),
-    // A call that was refused says what was tried; those that went well say nothing of their parameters.
+    // Only failed calls contain what was tried; events of successful calls have no parameters.
     {
       id: 'events',
       step: 'events',
@@ -54,12 +54,12 @@ const COMMIT_FIELDS = ['sha', 'short_sha', 'subject', 'author_name', 'committed_
 const SIGNAL_FIELDS = ['signal_id', 'from', 'to', 'intent', 'topic', 'status', 'created_at']
 
 function those(list: Json | undefined, { query }: GivenParams): Json {
-  const words = typeof query === 'string' ? folded(query) : ''
+  const words = typeof query === 'string' ? foldCase(query) : ''
   return entries(list).filter((entry) => hasText(entry, words))
 }
 
 function hasText(value: Json, words: string): boolean {
-  if (typeof value === 'string') return folded(value).includes(words)
+  if (typeof value === 'string') return foldCase(value).includes(words)
   return (
     typeof value === 'object' && value !== null && Object.values(value).some((one) => hasText(one, words))
   )

@@ -1,9 +1,9 @@
-/** What has to hold before the project is shipped. Each check is a step; the others only find out. */
-import { LIMITS } from '../../../contracts/limits.ts'
-import type { Report, ReportStep, RoutineStep, WorkflowCheck } from '../../../contracts/routine.ts'
+/** Checks before the project is shipped. Each check is a step; other steps only provide its input. */
+import { LIMITS } from '../../../contracts/limits/limits.ts'
+import type { Report, ReportStep, RoutineStep, WorkflowCheck } from '../../../contracts/runs/routine.ts'
 import type { Caller } from '../../../contracts/token.ts'
 
-/** From this priority on, a signal does not wait until something was shipped. */
+/** Signals with this or a higher priority prevent shipping. */
 export const URGENT_PRIORITY = 7
 
 export const PREFLIGHT = 'workflow.preflight'
@@ -14,7 +14,7 @@ type Step = RoutineStep & { id: string }
 const REPOSITORY: readonly Step[] = [
   { id: 'git', step: 'call', with: { facade: 'git', action: 'status' } },
   { id: 'no_conflicts', step: 'expect', with: { value: { $from: 'git.counts.conflicted' }, equals: 0 } },
-  // Null where there is no upstream, which nothing can be behind of.
+  // Null without an upstream.
   { id: 'not_behind', step: 'expect', with: { value: { $from: 'git.behind' }, matches: '^(0|null)$' } },
 ]
 
@@ -22,7 +22,7 @@ const QUEUE: readonly Step[] = [
   {
     id: 'waiting',
     step: 'call',
-    // The most urgent one comes first.
+    // The first one has the highest priority.
     with: { facade: 'signals', action: 'pending', params: { peek: true, limit: 1 } },
   },
   {
@@ -34,7 +34,7 @@ const QUEUE: readonly Step[] = [
 
 const LOOKS: readonly string[] = ['git', 'waiting']
 
-/** The operator has no queue that something could wait in. */
+/** The operator has no queue, so its signals are not checked. */
 export function preflightSteps(caller: Caller, commands: readonly string[][]): Step[] {
   return [...REPOSITORY, ...(caller.kind === 'agent' ? QUEUE : []), ...commandSteps(commands)]
 }
@@ -47,8 +47,8 @@ export function commandSteps(commands: readonly string[][]): Step[] {
   }))
 }
 
-/** What the hub does not have, or the project is not, nobody can be asked about. */
-const NOT_HERE: readonly string[] = [
+/** Errors of checks that do not apply to this hub or project. */
+const NOT_APPLICABLE: readonly string[] = [
   ...['facade_unknown', 'action_unknown', 'facet_forbidden', 'pro_required'],
   ...['repository_unknown', 'project_unknown'],
 ]
@@ -68,9 +68,9 @@ function judged(
   { status, problem, because = '' }: ReportStep,
   looked: ReadonlyMap<string, ReportStep>,
 ): Pick<WorkflowCheck, 'ok' | 'detail'> {
-  if (status === 'ok') return { ok: true, detail: 'It holds.' }
-  if (status === 'planned') return { ok: null, detail: 'A dry run does not try it.' }
-  const told = problem ?? looked.get(because)?.problem
-  const detail = told?.detail ?? `It could not be told without ${because}.`
-  return { ok: status === 'skipped' && NOT_HERE.includes(told?.code ?? '') ? null : false, detail }
+  if (status === 'ok') return { ok: true, detail: 'Passed.' }
+  if (status === 'planned') return { ok: null, detail: 'Not run in a dry run.' }
+  const cause = problem ?? looked.get(because)?.problem
+  const detail = cause?.detail ?? `Not checked, because ${because} failed.`
+  return { ok: status === 'skipped' && NOT_APPLICABLE.includes(cause?.code ?? '') ? null : false, detail }
 }

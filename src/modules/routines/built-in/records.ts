@@ -1,20 +1,20 @@
-/** Records of all kinds at once, as a section. */
-import { Away, briefly, entries } from './sections.ts'
+/** A section with records of all kinds. */
+import { Unavailable, briefly, entries } from './sections.ts'
 import type { Json } from '../../../contracts/ids.ts'
-import { LIMITS } from '../../../contracts/limits.ts'
-import type { RecordKind } from '../../../contracts/records.ts'
-import type { RoutineStep } from '../../../contracts/routine.ts'
+import { LIMITS } from '../../../contracts/limits/limits.ts'
+import type { RecordKind } from '../../../contracts/memory/records.ts'
+import type { RoutineStep } from '../../../contracts/runs/routine.ts'
 
-/** Finds what has a text in it; the parameter `query` says which. */
+/** Filter for records that contain the text of the parameter `query`. */
 export const mentioning = { text: { $param: 'query' } }
 
-/** Statuses that a record may still leave; null for a kind that has none. */
+/** Filter for records that are not closed; null for a kind without status. */
 export function stillOpen({ status }: RecordKind): Json {
   const statuses = Object.keys(status?.moves ?? {})
   return statuses.length === 0 ? null : { status: statuses }
 }
 
-/** One step for every kind that there is a filter for. No step where there is none. */
+/** Returns one step that queries all kinds with a filter; no step if there are none. */
 export function recordsStep(
   kinds: readonly RecordKind[],
   filterOf: (kind: RecordKind) => Json,
@@ -32,15 +32,15 @@ export function recordsStep(
 
 const FIELDS = ['id', 'kind', 'title', 'text', 'name', 'status', 'scope', 'updated_at']
 
-/** What came of it: the newest of all kinds, in short. */
-export function foundRecords({ results }: Record<string, Json>, limit: number): Json | Away {
+/** Returns the newest records of all kinds, with few fields. */
+export function foundRecords({ results }: Record<string, Json>, limit: number): Json | Unavailable {
   const pages: Page[] = []
   let refused = 'kind_unknown'
   for (const { result, error } of entries(results)) {
     if (result === undefined) refused = (error as { code: string }).code
     else pages.push(result as unknown as Page)
   }
-  if (pages.length === 0) return new Away(refused)
+  if (pages.length === 0) return new Unavailable(refused)
   const newest = pages
     .flatMap(({ records }) => entries(records))
     .toSorted((a, b) => (text(a) < text(b) ? 1 : -1))

@@ -1,21 +1,19 @@
-/**
- * Looking at several things at once: each is a section of its own, and one that is not to be had is told by its code.
- */
-import type { RoutineCall } from '../needs.ts'
+/** Reads several sections in one call; a section that is unavailable is reported with its error code. */
+import type { RoutineCall } from '../deps.ts'
 import type { RoutineModule } from '../service.ts'
 import type { Json } from '../../../contracts/ids.ts'
-import type { GivenParams, RoutineStep } from '../../../contracts/routine.ts'
+import type { GivenParams, RoutineStep } from '../../../contracts/runs/routine.ts'
 
 export interface Look {
   routine: string
-  /** Steps that only read; the id of each names its section. */
+  /** Read-only steps; the id of each is the name of its section. */
   steps: readonly (RoutineStep & { id: string })[]
-  /** What of a result its section shows; all of it where nothing is said. */
-  shows: Readonly<Record<string, (result: Record<string, Json>, params: GivenParams) => Json | Away>>
+  /** Selects the shown part of a result. Default: the whole result. */
+  shows: Readonly<Record<string, (result: Record<string, Json>, params: GivenParams) => Json | Unavailable>>
 }
 
-/** What a section shows that is not to be had after all. */
-export class Away {
+/** Marks a section as unavailable although its step succeeded. */
+export class Unavailable {
   readonly code: string
 
   constructor(code: string) {
@@ -24,13 +22,13 @@ export class Away {
 }
 
 export interface Sections {
-  /** Null where it is not to be had. */
+  /** Null for an unavailable section. */
   sections: Record<string, Json>
-  /** Why, by the code of what refused it. */
+  /** Error codes of unavailable sections. */
   missing: Record<string, string>
 }
 
-/** Nothing is kept of it: who only looks changes nothing. */
+/** Stores no report, because the steps change nothing. */
 export async function look(
   routines: Pick<RoutineModule, 'perform'>,
   call: RoutineCall,
@@ -44,19 +42,21 @@ export async function look(
     dry_run: false,
     keep: false,
   })
-  const told: Sections = { sections: {}, missing: {} }
+  const answer: Sections = { sections: {}, missing: {} }
   for (const { id, status, problem } of report.steps) {
     const { result } = ended.get(id) ?? {}
     const there = status === 'ok' && result !== undefined
     const show = shows[id] ?? ((whole: Json) => whole)
-    const shown = there ? show(result as Record<string, Json>, params) : new Away(problem?.code ?? status)
-    told.sections[id] = shown instanceof Away ? null : shown
-    if (shown instanceof Away) told.missing[id] = shown.code
+    const shown = there
+      ? show(result as Record<string, Json>, params)
+      : new Unavailable(problem?.code ?? status)
+    answer.sections[id] = shown instanceof Unavailable ? null : shown
+    if (shown instanceof Unavailable) answer.missing[id] = shown.code
   }
-  return told
+  return answer
 }
 
-/** Of a list of objects in a result the first few, with only these fields. */
+/** Returns the first objects of a list, with only these fields. */
 export function briefly(list: Json | undefined, fields: readonly string[], limit: number): Json[] {
   return entries(list)
     .slice(0, limit)
@@ -67,16 +67,16 @@ export function entries(list: Json | undefined): Record<string, Json>[] {
   return Array.isArray(list) ? (list as Record<string, Json>[]) : []
 }
 
-/** What is longer is only mentioned here. */
+/** Longer texts are truncated. */
 const TEXT_LENGTH_MAX = 200
 
 export function only(value: Record<string, Json>, fields: readonly string[]): Record<string, Json> {
   return Object.fromEntries(
     fields.flatMap((field) => {
-      const told = value[field]
-      if (told === undefined) return []
-      const long = typeof told === 'string' && told.length > TEXT_LENGTH_MAX
-      return [[field, long ? `${told.slice(0, TEXT_LENGTH_MAX - 1)}…` : told]]
+      const text = value[field]
+      if (text === undefined) return []
+      const long = typeof text === 'string' && text.length > TEXT_LENGTH_MAX
+      return [[field, long ? `${text.slice(0, TEXT_LENGTH_MAX - 1)}…` : text]]
     }),
   )
 }

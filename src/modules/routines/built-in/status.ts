@@ -1,8 +1,8 @@
-/** Where things stand, for whoever begins: the repository, the others, what waits, what is open, what ran. */
+/** Status for an agent that starts: repository, other agents, waiting signals, open records and recent reports. */
 import { foundRecords, recordsStep, stillOpen } from './records.ts'
 import { briefly, entries, only, type Look } from './sections.ts'
 import { URGENT_PRIORITY } from './preflight.ts'
-import type { RecordKind } from '../../../contracts/records.ts'
+import type { RecordKind } from '../../../contracts/memory/records.ts'
 
 const WAITING_MAX = 50
 const SHOWN_MAX = 5

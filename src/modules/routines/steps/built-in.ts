@@ -1,4 +1,4 @@
-/** The types of steps that are always there. */
+/** The built-in types of steps. */
 import { callStep } from './call.ts'
 import { eventsStep } from './events.ts'
 import { execStep } from './exec.ts'
@@ -7,8 +7,8 @@ import { httpStep } from './http.ts'
 import { createPatternLine } from './pattern-line.ts'
 import type { StepType } from '../step-type.ts'
 import type { Clock } from '../../../ports/clock.ts'
-import type { Patterns } from '../../../ports/patterns.ts'
+import type { RegexMatcher } from '../../../ports/regex-matcher.ts'
 
-export function builtInSteps(needs: { patterns: Patterns; clock: Pick<Clock, 'soon'> }): StepType[] {
-  return [callStep, execStep, httpStep, expectStep(createPatternLine(needs)), eventsStep]
+export function builtInSteps(deps: { patterns: RegexMatcher; clock: Pick<Clock, 'soon'> }): StepType[] {
+  return [callStep, execStep, httpStep, expectStep(createPatternLine(deps)), eventsStep]
 }

@@ -1,7 +1,7 @@
-/** Any action of any facade, judged as if its caller called it. */
+/** Calls any action with the permissions of the caller. */
 import * as z from 'zod'
 import { defineStep } from '../step-type.ts'
-import { GivenParams } from '../../../contracts/routine.ts'
+import { GivenParams } from '../../../contracts/runs/routine.ts'
 
 const Name = z.string().min(1).max(128)
 

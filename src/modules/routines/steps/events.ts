@@ -1,4 +1,4 @@
-/** The event stream, as far as the caller may hear it. */
+/** Reads events that the caller may read. */
 import * as z from 'zod'
 import { defineStep } from '../step-type.ts'
 
@@ -11,7 +11,7 @@ export const eventsStep = defineStep({
   input: z.strictObject({
     /** Exact types, or prefixes that end with a dot: `signal.` */
     types: z.array(z.string().min(1).max(64)).min(1).max(20).optional(),
-    /** Part of what the event says, in upper or lower case. */
+    /** Text in the data of the event, ignoring case. */
     text: z.string().min(1).max(400).optional(),
     limit: z.number().int().min(1).max(LIMIT_MAX).default(20),
   }),

@@ -1,9 +1,9 @@
-/** A program in the project. No shell: every entry of `argv` arrives as it is. */
+/** Runs a program in the project, without a shell: `argv` is passed unchanged. */
 import * as z from 'zod'
 import { defineStep } from '../step-type.ts'
-import { TurnbellError } from '../../../contracts/errors.ts'
-import { LIMITS } from '../../../contracts/limits.ts'
-import { ProgramArgv, ProgramDirectory } from '../../../contracts/routine.ts'
+import { TurnbellError } from '../../../contracts/errors/errors.ts'
+import { LIMITS } from '../../../contracts/limits/limits.ts'
+import { ProgramArgv, ProgramDirectory } from '../../../contracts/runs/routine.ts'
 
 const EXIT_CODE_MAX = 255
 
@@ -24,7 +24,13 @@ export const execStep = defineStep({
   },
   async run({ argv, cwd, timeout_ms, expect_exit }, { reach, root }) {
     reach.permitProgram(argv)
-    const { exit_code, timed_out, stdout, stderr, cut } = await reach.run({
+    const {
+      exit_code,
+      timed_out,
+      stdout,
+      stderr,
+      truncated: cut,
+    } = await reach.run({
       argv,
       root: root(),
       cwd,
@@ -34,14 +40,14 @@ export const execStep = defineStep({
     if (exit_code === expect_exit && !timed_out) return { result }
     const command = argv.join(' ').slice(0, 200)
     if (timed_out) {
-      const detail = `${command} did not end in ${timeout_ms} ms and was ended.`
+      const detail = `${command} was terminated after ${timeout_ms} ms.`
       return {
         result,
-        failure: new TurnbellError('timed_out', { detail, hint: 'Give it a longer timeout_ms.' }),
+        failure: new TurnbellError('timed_out', { detail, hint: 'Pass a longer timeout_ms.' }),
       }
     }
     const how =
-      exit_code === null ? 'was ended from outside' : `ended with code ${exit_code}, not ${expect_exit}`
+      exit_code === null ? 'was terminated by a signal' : `ended with code ${exit_code}, not ${expect_exit}`
     return { result, failure: new TurnbellError('program_failed', { detail: `${command} ${how}.` }) }
   },
 })

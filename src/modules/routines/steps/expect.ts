@@ -1,19 +1,19 @@
-/** What has to hold, or the step fails: how a routine comes to a judgement. */
+/** Fails unless a value meets all conditions. */
 import { isDeepStrictEqual } from 'node:util'
 import * as z from 'zod'
 import { defineStep, type StepType } from '../step-type.ts'
-import { TurnbellError } from '../../../contracts/errors.ts'
+import { TurnbellError } from '../../../contracts/errors/errors.ts'
 import { Json } from '../../../contracts/ids.ts'
-import { LIMITS } from '../../../contracts/limits.ts'
+import { LIMITS } from '../../../contracts/limits/limits.ts'
 import type { PatternLine } from './pattern-line.ts'
 
 const CONDITIONS = {
   equals: Json.optional(),
-  /** A regular expression somewhere in a text; of what is no text, in its JSON. */
+  /** A regular expression to find in a text, or in the JSON of another value. */
   matches: z.string().max(LIMITS.pattern_length_max).optional(),
   at_most: z.number().optional(),
   at_least: z.number().optional(),
-  /** Null, and a text, list or object with nothing in it. */
+  /** Null and an empty text, list or object are empty. */
   is_empty: z.boolean().optional(),
 }
 type Conditions = { [K in keyof typeof CONDITIONS]?: z.output<(typeof CONDITIONS)[K]> }
@@ -44,10 +44,11 @@ async function unmetBy(value: Json, wanted: Conditions, patterns: PatternLine): 
   if (at_most !== undefined && !(typeof value === 'number' && value <= at_most)) return `at most ${at_most}`
   if (at_least !== undefined && !(typeof value === 'number' && value >= at_least))
     return `at least ${at_least}`
-  if (is_empty !== undefined && isEmpty(value) !== is_empty) return is_empty ? 'nothing' : 'something'
+  if (is_empty !== undefined && isEmpty(value) !== is_empty)
+    return is_empty ? 'an empty value' : 'a value that is not empty'
   if (matches === undefined) return null
   const text = typeof value === 'string' ? value : JSON.stringify(value)
-  return (await patterns.matches(matches, text)) ? null : `what matches ${matches}`
+  return (await patterns.matches(matches, text)) ? null : `a match of ${matches}`
 }
 
 function isEmpty(value: Json): boolean {

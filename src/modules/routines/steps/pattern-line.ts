@@ -1,9 +1,9 @@
-/** Patterns that are tried one after the other, whoever asks: each stops the hub for as long as it takes. */
+/** Runs patterns of all callers one at a time, because each match blocks the event loop. */
 import type { Clock } from '../../../ports/clock.ts'
-import type { Patterns } from '../../../ports/patterns.ts'
+import type { RegexMatcher } from '../../../ports/regex-matcher.ts'
 
 export interface PatternLine {
-  /** Rejects as `Patterns.matches` throws. Between two tries the loop turns: what waits outside is heard. */
+  /** Rejects as `Patterns.matches` throws. Yields to the event loop between two matches. */
   matches(pattern: string, text: string): Promise<boolean>
 }
 
@@ -11,16 +11,16 @@ export function createPatternLine({
   patterns,
   clock,
 }: {
-  patterns: Patterns
+  patterns: RegexMatcher
   clock: Pick<Clock, 'soon'>
 }): PatternLine {
   let free: Promise<unknown> = Promise.resolve()
-  const turned = () => new Promise<void>((resolve) => clock.soon(resolve))
+  const ticked = () => new Promise<void>((resolve) => clock.soon(resolve))
 
   return {
     matches(pattern, text) {
       const tried = free.then(() => patterns.matches(pattern, text))
-      free = tried.then(turned, turned)
+      free = tried.then(ticked, ticked)
       return tried
     },
   }

@@ -4,9 +4,9 @@ import path from 'node:path'
 import { parse } from 'jsonc-parser'
 import { parse as parseToml } from 'smol-toml'
 import { describe, expect, test } from 'vitest'
-import type { Problem } from '../../../../src/contracts/errors.ts'
+import type { Problem } from '../../../../src/contracts/errors/errors.ts'
 import { writeAll } from '../../../../src/cli/connect/files.ts'
-import { testCli } from '../../../support/test-cli.ts'
+import { testCli } from '../../../support/processes/test-cli.ts'
 import { temporaryDirectory } from '../../../support/temporary-directory.ts'
 
 interface Told {
@@ -15,7 +15,7 @@ interface Told {
   diff?: string
 }
 
-/** A home, a project in it, and the command line that works there. */
+/** A home, a project in it, and a command line in that project. */
 function place(options: Parameters<typeof testCli>[0]['overrides'] = {}) {
   const home = fs.realpathSync(temporaryDirectory())
   const project = path.join(home, 'project')
@@ -41,7 +41,7 @@ function place(options: Parameters<typeof testCli>[0]['overrides'] = {}) {
   }
 }
 
-/** Every file below, with its text and mode. */
+/** Returns every file below the directory, with its text and mode. */
 function everything(directory: string): Record<string, unknown> {
   const names = fs.readdirSync(directory, { recursive: true, encoding: 'utf8' }).sort()
   return Object.fromEntries(
@@ -62,17 +62,21 @@ const THEIRS: Record<string, string> = {
   'AGENTS.md': '\uFEFF# Agents\n',
   'opencode.jsonc': '{\n\t"permission": "ask", // careful\n\t"plugin": ["mine"],\n}\n',
 }
-const A_HOME = 'a home of turnbell is there, with its secrets and its journal.'
+const A_HOME = 'it has a turnbell home with secrets and a journal.'
 const CLIENTS = ['claude-code', 'codex', 'opencode']
 
 describe.each(CLIENTS)('connect %s', (client) => {
-  test('is refused in a directory that holds a home; disconnect is not', async () => {
+  test('connect is refused in a directory that contains a home, and disconnect is not', async () => {
     const { project, turnbell } = place()
     fs.mkdirSync(path.join(project, '.turnbell', 'secrets'), { recursive: true })
     const before = everything(project)
     for (const words of [[], ['--print']])
       expect(await turnbell('connect', client, '--persona', 'ada', ...words)).toMatchObject({
-        ...{ exit: 2, code: 'project_unknown', detail: `${project} is no project: ${A_HOME}` },
+        ...{
+          exit: 2,
+          code: 'project_unknown',
+          detail: `${project} is not a project: ${A_HOME}`,
+        },
       })
     expect(everything(project)).toEqual(before)
     expect(await turnbell('disconnect', client)).toMatchObject({ exit: 0 })
@@ -81,7 +85,7 @@ describe.each(CLIENTS)('connect %s', (client) => {
   test.each([
     ['an empty project', {}],
     ['a project with settings of its own', THEIRS],
-  ])('and disconnect leave %s as it was, to the byte', async (_, files) => {
+  ])('connect and disconnect leave %s unchanged byte for byte', async (_, files) => {
     const { write, turnbell, project, records } = place()
     for (const [name, text] of Object.entries(files)) write(name, text, 0o640)
     const before = everything(project)
@@ -92,18 +96,18 @@ describe.each(CLIENTS)('connect %s', (client) => {
     expect(records()).toEqual([])
   })
 
-  test('a second time changes nothing and says so', async () => {
+  test('a second connect changes nothing and reports that', async () => {
     const { write, turnbell, project, cli } = place()
     for (const [name, text] of Object.entries(THEIRS)) write(name, text)
     await turnbell('connect', client, '--persona', 'ada')
     const once = everything(project)
     expect(await turnbell('connect', client, '--persona', 'ada')).toMatchObject({ exit: 0, changed: false })
     await cli.run('connect', client, '--persona', 'ada')
-    expect(cli.stdout()).toContain('already; nothing was changed')
+    expect(cli.stdout()).toContain('nothing was changed')
     expect(everything(project)).toEqual(once)
   })
 
-  test('with --print shows a diff and writes nothing at all', async () => {
+  test('connect --print prints a diff and writes nothing', async () => {
     const { turnbell, home, cli } = place()
     const before = everything(home)
     await cli.run('connect', client, '--persona', 'ada', '--print')
@@ -113,7 +117,7 @@ describe.each(CLIENTS)('connect %s', (client) => {
     expect(everything(home)).toEqual(before)
   })
 
-  test('keeps its record from others', async () => {
+  test('the record of a connection is readable only by its owner', async () => {
     const { turnbell, home, records } = place()
     await turnbell('connect', client, '--persona', 'ada')
     const [name = ''] = records()
@@ -121,7 +125,7 @@ describe.each(CLIENTS)('connect %s', (client) => {
     expect(fs.statSync(path.join(home, 'connections', name)).mode & 0o777).toBe(0o600)
   })
 
-  test('for another persona is refused, and says how to go on', async () => {
+  test('connect for another persona is refused with the next step', async () => {
     const { turnbell, project } = place()
     await turnbell('connect', client, '--persona', 'ada')
     const before = everything(project)
@@ -132,7 +136,7 @@ describe.each(CLIENTS)('connect %s', (client) => {
     expect(everything(project)).toEqual(before)
   })
 
-  test('is not taken from another persona than the one it acts for', async () => {
+  test('disconnect with another persona is refused', async () => {
     const { turnbell, project } = place()
     await turnbell('connect', client, '--persona', 'ada')
     const before = everything(project)
@@ -143,7 +147,7 @@ describe.each(CLIENTS)('connect %s', (client) => {
     expect(everything(project)).toEqual(before)
   })
 
-  test('in two projects serves two personas, each taken back alone', async () => {
+  test('connections of two projects serve two personas and are removed separately', async () => {
     const { turnbell, at, records } = place()
     for (const [name, persona] of [
       ['one', 'ada'],
@@ -169,7 +173,7 @@ describe.each(CLIENTS)('connect %s', (client) => {
         fs.renameSync(project, path.join(home, 'moved'))
       },
     ],
-  ])('takes its entries out of a project that %s', async (_, happen) => {
+  ])('disconnect removes the entries from a project that %s', async (_, happen) => {
     const { write, turnbell, home, project } = place()
     for (const [name, text] of Object.entries(THEIRS)) write(name, text)
     await turnbell('connect', client, '--persona', 'ada')
@@ -184,7 +188,7 @@ describe.each(CLIENTS)('connect %s', (client) => {
     expect(JSON.stringify(everything(moved))).toContain('mine')
   })
 
-  test('for a persona that is reached elsewhere is refused, and nothing is written', async () => {
+  test('connect for a persona with another surface is refused and writes nothing', async () => {
     const { turnbell, home, project } = place()
     const config = `personas:
   tam: {surface: tmux, tmux: {pane: '%1'}}
@@ -195,7 +199,7 @@ describe.each(CLIENTS)('connect %s', (client) => {
     for (const [persona, where] of [
       ['tam', 'at tmux'],
       ['eve', 'by the Agent Client Protocol'],
-      ['fay', 'has no window'],
+      ['fay', 'headless'],
     ] as const) {
       const refused = await turnbell('connect', client, '--persona', persona)
       expect(refused).toMatchObject({ exit: 64, detail: expect.stringContaining(where) as string })
@@ -203,7 +207,7 @@ describe.each(CLIENTS)('connect %s', (client) => {
     expect(everything(project)).toEqual({})
   })
 
-  test('follows turnbell to where it has moved', async () => {
+  test('connect updates the paths after turnbell was moved', async () => {
     const { turnbell, home, project } = place()
     await turnbell('connect', client, '--persona', 'ada')
     const moved = testCli({ home, overrides: { cwd: project, program: '/new/dist/turnbell.js' } })
@@ -217,7 +221,7 @@ describe.each(CLIENTS)('connect %s', (client) => {
   })
 })
 
-test('a file that could not be written leaves no copy of itself behind', () => {
+test('a failed write leaves no temporary file', () => {
   const directory = temporaryDirectory()
   const file = path.join(directory, 'settings.json')
   fs.mkdirSync(file)
@@ -227,7 +231,7 @@ test('a file that could not be written leaves no copy of itself behind', () => {
   expect(fs.readdirSync(directory)).toEqual(['settings.json'])
 })
 
-test('disconnect in the wrong place says where the right one is', async () => {
+test('disconnect in another directory names the connected project', async () => {
   const { cli, at, project, turnbell } = place()
   fs.mkdirSync(at('sub'))
   await turnbell('connect', 'codex', '--persona', 'ada')
@@ -236,7 +240,7 @@ test('disconnect in the wrong place says where the right one is', async () => {
 })
 
 describe('connect', () => {
-  test('knows of trust for hooks only with Codex, and shows it beforehand', async () => {
+  test('--trust-hooks is accepted only for Codex and is printed beforehand', async () => {
     const { turnbell, cli } = place()
     expect(await turnbell('connect', 'opencode', '--persona', 'ada', '--trust-hooks')).toMatchObject({
       exit: 64,
@@ -260,7 +264,7 @@ describe('connect', () => {
     expect(claude.env).toMatchObject({ TURNBELL_CONNECTED_HOME: home })
   })
 
-  test('the hooks of Codex exit with 0 and print nothing once turnbell is removed', async () => {
+  test('the hooks of Codex exit 0 and print nothing after turnbell was removed', async () => {
     const program = path.join(temporaryDirectory(), 'turnbell.cjs')
     fs.writeFileSync(program, '')
     const { turnbell, read } = place({ program, node: process.execPath })
@@ -277,7 +281,7 @@ describe('connect', () => {
     }
   })
 
-  test('refuses a place that is no directory, by name', async () => {
+  test('connect refuses a project that is not a directory with its name', async () => {
     const { turnbell, write } = place()
     write('.claude', 'a file')
     const refused = await turnbell('connect', 'claude-code', '--persona', 'ada')
@@ -285,7 +289,7 @@ describe('connect', () => {
     expect(refused.detail).toContain('.claude')
   })
 
-  test('follows links and keeps them', async () => {
+  test('connect follows links and keeps them', async () => {
     const { turnbell, at, home, write } = place()
     const dotfiles = path.join(home, 'dotfiles')
     fs.mkdirSync(dotfiles)
@@ -304,7 +308,7 @@ describe('connect', () => {
     expect(fs.existsSync(at('AGENTS.md'))).toBe(false)
   })
 
-  test('follows a link within a linked directory as the system does', async () => {
+  test('connect follows a link in a linked directory as the system does', async () => {
     const { turnbell, at, home, project } = place()
     const [dot, shared] = [path.join(home, 'dot/claude'), path.join(home, 'dot/shared')]
     for (const directory of [dot, shared]) fs.mkdirSync(directory, { recursive: true })
@@ -315,7 +319,7 @@ describe('connect', () => {
     expect(fs.existsSync(path.join(project, 'shared'))).toBe(false)
   })
 
-  test('takes only its own out of a moved project whose file a person had begun', async () => {
+  test('disconnect removes only its own entries from a moved project with a file of the user', async () => {
     const { write, turnbell, home, project } = place()
     const theirs = { $schema: 'https://opencode.ai/config.json', theme: 'x' }
     write('opencode.json', JSON.stringify(theirs))
@@ -345,7 +349,7 @@ describe('connect', () => {
     ['.codex/hooks.json', '{} /* mine */', 'codex', 'line 1, column 4: a comment; Codex'],
     ['.codex/config.toml', 'a = 1\n[b\n', 'codex', 'line 2, column 3'],
     ['opencode.json', '{"a" 1}', 'opencode', 'line 1, column 6'],
-  ])('refuses a broken %s with its line, and touches nothing', async (name, text, client, where) => {
+  ])('connect refuses an invalid %s with its line and changes nothing', async (name, text, client, where) => {
     const { turnbell, write, home } = place()
     write(name, text)
     const before = everything(path.join(home, 'project'))
@@ -360,7 +364,7 @@ describe('connect', () => {
     ['.claude/agents/turnbell-aware.md', 'my own agent\n', 'claude-code'],
     ['.codex/config.toml', '[mcp_servers.turnbell]\nurl = "http://mine"\n', 'codex'],
     ['opencode.json', '{"mcp":{"turnbell":{"type":"remote","url":"http://mine"}}}', 'opencode'],
-  ])('refuses to write over an entry in %s that is not ours', async (name, text, client) => {
+  ])('connect refuses to overwrite an entry of the user in %s', async (name, text, client) => {
     const { turnbell, write, project, read } = place()
     write(name, text)
     const before = everything(project)
@@ -374,7 +378,7 @@ describe('connect', () => {
   test.each([
     ['itself', { 'CLAUDE.md': 'CLAUDE.md' }],
     ['one that leads back to it', { 'CLAUDE.md': 'AGENTS.md', 'AGENTS.md': 'CLAUDE.md' }],
-  ])('refuses a link that leads to %s, by name', async (_, links) => {
+  ])('connect refuses a link to %s with its name', async (_, links) => {
     const { turnbell, at, project } = place()
     for (const [link, target] of Object.entries(links)) fs.symlinkSync(target, at(link))
     const before = everything(project)
@@ -384,29 +388,30 @@ describe('connect', () => {
     expect(everything(project)).toEqual(before)
   })
 
-  test('refuses a file that is no text', async () => {
+  test('connect refuses a file that is not UTF-8', async () => {
     const { turnbell, at } = place()
     fs.writeFileSync(at('CLAUDE.md'), Buffer.from([0x23, 0xff, 0xfe]))
     const refused = await turnbell('connect', 'claude-code', '--persona', 'ada')
-    expect(refused.detail).toContain('no UTF-8')
+    expect(refused).toMatchObject({ exit: 78, code: 'config_invalid' })
+    expect(refused.detail).toContain(at('CLAUDE.md'))
     expect(fs.existsSync(at('.claude'))).toBe(false)
   })
 
-  test('refuses a project that is no directory', async () => {
+  test('connect refuses --project without a directory', async () => {
     const { turnbell } = place()
     expect(await turnbell('connect', 'codex', '--persona', 'ada', '--project', 'nowhere')).toMatchObject({
       type: 'urn:turnbell:error:usage_invalid',
     })
   })
 
-  test('says what is missing before anybody rings', async () => {
+  test('connect prints the commands that start the daemon', async () => {
     const { cli } = place()
     await cli.run('connect', 'claude-code', '--persona', 'ada')
     expect(cli.stdout()).toContain('turnbell persona add ada --surface claude-code')
     expect(cli.stdout()).toContain('turnbell up')
   })
 
-  test('two at once follow one another', async () => {
+  test('two concurrent connects run one after the other', async () => {
     const { home, project, records } = place()
     const both = CLIENTS.slice(1).map((client) => {
       const cli = testCli({ home, overrides: { cwd: project } })
@@ -418,7 +423,7 @@ describe('connect', () => {
 })
 
 describe('disconnect', () => {
-  test('leaves what a person wrote around our entries since', async () => {
+  test('disconnect keeps the lines that the user wrote around the entries', async () => {
     const { turnbell, write, read, at } = place()
     for (const [name, text] of Object.entries(THEIRS)) write(name, text)
     for (const client of CLIENTS) await turnbell('connect', client, '--persona', 'ada')
@@ -443,7 +448,7 @@ describe('disconnect', () => {
     expect(fs.readdirSync(at('.claude'))).toEqual(['settings.local.json'])
   })
 
-  test('takes its entries out of settings that a comment was written into since', async () => {
+  test('disconnect removes its entries from settings with a comment added later', async () => {
     const { turnbell, write, read, at } = place()
     await turnbell('connect', 'claude-code', '--persona', 'ada')
     write('.claude/settings.local.json', read('.claude/settings.local.json').replace('{', '{ // mine'))
@@ -457,7 +462,7 @@ describe('disconnect', () => {
     ['opencode', 'opencode.json', (text) => text.replace(/"persona": "ada",?/, '$& "verbose": true,')],
     ['opencode', 'opencode.json', (text) => text.replace(/\[\s*("file:[^"]*"),[^\]]*\]/, '$1')],
   ]
-  test.each(EDITS)('takes out what a person changed of an entry of ours since: %s, %s', async (...args) => {
+  test.each(EDITS)('disconnect removes an entry that the user changed: %s, %s', async (...args) => {
     const [client, name, change] = args
     const { turnbell, write, read, at, project } = place()
     await turnbell('connect', client, '--persona', 'ada')
@@ -470,7 +475,7 @@ describe('disconnect', () => {
   })
 
   test.each(EDITS)(
-    'of an earlier turnbell leaves no such entry beside a new one: %s, %s',
+    'connect leaves no entry of an earlier turnbell next to the new one: %s, %s',
     async (...args) => {
       const [client, name, change] = args
       const { turnbell, write, read, home, project } = place()
@@ -483,7 +488,7 @@ describe('disconnect', () => {
     },
   )
 
-  test('leaves what a person put beside a hook of ours', async () => {
+  test('disconnect keeps a hook that the user added next to its own', async () => {
     const { turnbell, write, read } = place()
     await turnbell('connect', 'codex', '--persona', 'ada')
     const mine = { type: 'command', command: 'say done' }
@@ -496,14 +501,14 @@ describe('disconnect', () => {
     expect(JSON.parse(read('.codex/hooks.json'))).toEqual({ hooks: { Stop: [{ hooks: [mine] }] } })
   })
 
-  test('leaves a file of ours that a person made their own, and says so', async () => {
+  test('disconnect keeps a file of its own that the user edited and reports that', async () => {
     const { cli, at } = place()
     await cli.run('connect', 'claude-code', '--persona', 'ada')
     const agent = at('.claude/agents/turnbell-aware.md')
     fs.appendFileSync(agent, 'And mine.\n')
     await cli.run('disconnect', 'claude-code')
     expect(fs.readFileSync(agent, 'utf8')).toContain('And mine.')
-    expect(cli.stdout()).toContain(`${agent} was edited since and stays`)
+    expect(cli.stdout()).toContain(`${agent} was edited after it was written`)
     expect(everything(at())).toMatchObject({
       '.claude/agents/turnbell-aware.md': expect.anything() as unknown,
     })
@@ -517,24 +522,21 @@ describe('disconnect', () => {
     ['opencode', 'codex', '# Agents\n'],
     ['opencode', 'codex', '# Agents'],
     ['opencode', 'codex', null],
-  ])(
-    'leaves the lines that another client still reads, until that one goes too: %s, %s, %j',
-    async (goes, stays, before) => {
-      const { turnbell, read, write, at } = place()
-      if (before !== null) write('AGENTS.md', before)
-      await turnbell('connect', 'codex', '--persona', 'ada')
-      expect((await turnbell('connect', 'opencode', '--persona', 'bob')).files).toContainEqual({
-        file: at('AGENTS.md'),
-        change: 'unchanged',
-      })
-      await turnbell('disconnect', goes)
-      expect(read('AGENTS.md')).toContain('Signals (turnbell)')
-      await turnbell('disconnect', stays)
-      expect(fs.existsSync(at('AGENTS.md')) ? read('AGENTS.md') : null).toBe(before)
-    },
-  )
+  ])('disconnect keeps lines that another client still reads: %s, %s, %j', async (goes, stays, before) => {
+    const { turnbell, read, write, at } = place()
+    if (before !== null) write('AGENTS.md', before)
+    await turnbell('connect', 'codex', '--persona', 'ada')
+    expect((await turnbell('connect', 'opencode', '--persona', 'bob')).files).toContainEqual({
+      file: at('AGENTS.md'),
+      change: 'unchanged',
+    })
+    await turnbell('disconnect', goes)
+    expect(read('AGENTS.md')).toContain('Signals (turnbell)')
+    await turnbell('disconnect', stays)
+    expect(fs.existsSync(at('AGENTS.md')) ? read('AGENTS.md') : null).toBe(before)
+  })
 
-  test('is not misled by files that were taken away meanwhile', async () => {
+  test('disconnect ignores files that were deleted', async () => {
     const { turnbell, project } = place()
     await turnbell('connect', 'claude-code', '--persona', 'ada')
     fs.rmSync(path.join(project, '.claude'), { recursive: true })
@@ -542,19 +544,19 @@ describe('disconnect', () => {
     expect(everything(project)).toEqual({})
   })
 
-  test('without a connection changes nothing and says so', async () => {
+  test('disconnect without a connection changes nothing and reports that', async () => {
     const { turnbell, project } = place()
     expect(await turnbell('disconnect', 'codex')).toMatchObject({ exit: 0, changed: false, files: [] })
     expect(everything(project)).toEqual({})
   })
 
-  test('for another persona than the connected one is refused', async () => {
+  test('disconnect for another persona than the connected one is refused', async () => {
     const { turnbell } = place()
     await turnbell('connect', 'codex', '--persona', 'ada')
     expect(await turnbell('disconnect', 'codex', '--persona', 'bob')).toMatchObject({ exit: 2 })
   })
 
-  test('with a record that cannot be read says which, and touches nothing', async () => {
+  test('disconnect with an unreadable record names it and changes nothing', async () => {
     const { turnbell, home, records, project } = place()
     await turnbell('connect', 'codex', '--persona', 'ada')
     const before = everything(project)
@@ -567,7 +569,7 @@ describe('disconnect', () => {
   })
 })
 
-test('a link that waits in the project where a file is written first is not followed', () => {
+test('a link at the path of the temporary file is not followed', () => {
   const directory = temporaryDirectory()
   const victim = path.join(directory, 'victim')
   fs.writeFileSync(victim, 'a person')
@@ -576,7 +578,7 @@ test('a link that waits in the project where a file is written first is not foll
   expect(fs.readFileSync(victim, 'utf8')).toBe('a person')
 })
 
-test('where one file cannot be written, those before it are as they were', () => {
+test('the files before a failed write are restored', () => {
   const directory = temporaryDirectory()
   const at = (name: string) => path.join(directory, name)
   fs.writeFileSync(at('one'), 'before')
@@ -592,11 +594,11 @@ test('where one file cannot be written, those before it are as they were', () =>
   expect(fs.readdirSync(directory).sort()).toEqual(['blocker', 'one'])
 })
 
-test('where one file cannot be written, no directory stays that was made for it or for those before it', () => {
+test('directories that were created before a failed write are removed', () => {
   const directory = temporaryDirectory()
   const at = (name: string) => path.join(directory, name)
   fs.mkdirSync(at('theirs/empty'), { recursive: true })
-  // No file can be called that, and its directory is made before that is seen.
+  // The file name is too long, which is detected only after its directory is created.
   const too_long = `made/${'x'.repeat(300)}`
   expect(() =>
     writeAll([

@@ -1,10 +1,10 @@
 import fs from 'node:fs'
 import path from 'node:path'
 import { beforeEach, describe, expect, test } from 'vitest'
-import type { Problem } from '../../../../src/contracts/errors.ts'
-import { testCli } from '../../../support/test-cli.ts'
+import type { Problem } from '../../../../src/contracts/errors/errors.ts'
+import { testCli } from '../../../support/processes/test-cli.ts'
 import { temporaryDirectory } from '../../../support/temporary-directory.ts'
-import { GIT_ENV, testRepository, type TestRepository } from '../../../support/test-repository.ts'
+import { GIT_ENV, testRepository, type TestRepository } from '../../../support/disk/test-repository.ts'
 
 let outer: string
 let repository: TestRepository
@@ -14,7 +14,7 @@ beforeEach(() => {
   repository = testRepository(path.join(outer, 'shop'))
 })
 
-/** `settings` are the person's own, for all repositories. */
+/** `settings` are the user's global git settings. */
 async function connectGit(settings = '', cwd = repository.root, ...words: string[]) {
   const gitconfig = path.join(outer, 'gitconfig')
   fs.writeFileSync(gitconfig, settings)
@@ -24,7 +24,7 @@ async function connectGit(settings = '', cwd = repository.root, ...words: string
   return { exit, ...cli.json<{ files: { file: string }[] } & Problem>() }
 }
 
-describe('connect git writes into no hook that other repositories run, too', () => {
+describe('connect git refuses a hook of several repositories', () => {
   const hooks = () => path.join(outer, 'hooks')
   const refused = () => ({
     exit: 78,
@@ -35,7 +35,7 @@ describe('connect git writes into no hook that other repositories run, too', () 
     ) as string,
   })
 
-  test('where the person has one for all of them', async () => {
+  test('connect git is refused if core.hooksPath names a folder for all repositories', async () => {
     fs.mkdirSync(hooks())
     expect(await connectGit(`[core]\n\thooksPath = ${hooks()}\n`)).toMatchObject(refused())
     expect(fs.readdirSync(hooks())).toEqual([])
@@ -44,12 +44,12 @@ describe('connect git writes into no hook that other repositories run, too', () 
     expect(fs.readdirSync(hooks())).toEqual([])
   })
 
-  test('where that is still to be made', async () => {
+  test('connect git is refused if the folder of core.hooksPath does not exist yet', async () => {
     expect(await connectGit(`[core]\n\thooksPath = ${hooks()}\n`)).toMatchObject(refused())
     expect(fs.existsSync(hooks())).toBe(false)
   })
 
-  test('where a link leads to them', async () => {
+  test('connect git is refused if the hook is a link to another repository', async () => {
     fs.renameSync(path.join(repository.root, '.git/hooks'), hooks())
     fs.symlinkSync(hooks(), path.join(repository.root, '.git/hooks'))
     expect(await connectGit()).toMatchObject({ exit: 78 })
@@ -57,14 +57,14 @@ describe('connect git writes into no hook that other repositories run, too', () 
   })
 })
 
-describe("connect git writes into the repository's own hook", () => {
-  test('in its work tree', async () => {
+describe("connect git writes the repository's own hook", () => {
+  test('connect git writes a hook in the work tree', async () => {
     repository.git('config', 'core.hooksPath', '.githooks')
     const file = path.join(repository.root, '.githooks/post-commit')
     expect(await connectGit()).toMatchObject({ exit: 0, files: [{ file }] })
   })
 
-  test('where all its work trees have the same one', async () => {
+  test('connect git writes the hook that all work trees share', async () => {
     repository.commit('one')
     const linked = path.join(outer, 'linked')
     repository.git('worktree', 'add', '--quiet', linked)
@@ -72,7 +72,7 @@ describe("connect git writes into the repository's own hook", () => {
     expect(await connectGit('', linked)).toMatchObject({ exit: 0, files: [{ file }] })
   })
 
-  test('where what git keeps of it lies elsewhere', async () => {
+  test('connect git writes the hook of a repository with a separate git directory', async () => {
     const root = path.join(outer, 'apart')
     fs.mkdirSync(root)
     testRepository(root, ['--separate-git-dir', path.join(outer, 'kept')])
@@ -81,7 +81,7 @@ describe("connect git writes into the repository's own hook", () => {
   })
 })
 
-describe('a program that writes the hooks', () => {
+describe('a hook manager', () => {
   const write = (name: string, text: string) => {
     const file = path.join(repository.root, name)
     fs.mkdirSync(path.dirname(file), { recursive: true })
@@ -89,7 +89,7 @@ describe('a program that writes the hooks', () => {
     return file
   }
 
-  test('husky: the line goes into the script that husky runs, and is taken out again', async () => {
+  test('the line is written to the script that husky runs and removed again', async () => {
     repository.git('config', 'core.hooksPath', '.husky/_')
     write('.husky/_/h', '')
     const generated = write('.husky/_/post-commit', '#!/usr/bin/env sh\n. "$(dirname "$0")/h"')
@@ -101,7 +101,7 @@ describe('a program that writes the hooks', () => {
     expect(fs.existsSync(file)).toBe(false)
   })
 
-  test('husky: a script that is there keeps its lines and its mode', async () => {
+  test('an existing script of husky keeps its lines and mode', async () => {
     repository.git('config', 'core.hooksPath', '.husky/_')
     const file = write('.husky/post-commit', 'npm run seen\n')
     fs.chmodSync(file, 0o644)
@@ -126,19 +126,22 @@ describe('a program that writes the hooks', () => {
       'stages: [post-commit]',
     ],
     ['simple-git-hooks', { 'package.json': '{"simple-git-hooks":{}}' }, 'package.json', '"post-commit": '],
-  ])('%s: nothing is written, and the lines to add are told: %j', async (manager, files, config, line) => {
-    for (const [name, text] of Object.entries(files)) write(name, text)
-    const before = fs.readdirSync(path.join(repository.root, '.git/hooks'))
-    const { exit, code, detail, hint } = await connectGit()
-    expect({ exit, code }).toEqual({ exit: 2, code: 'connection_taken' })
-    expect(detail).toContain(manager)
-    expect(hint).toContain(path.join(repository.root, config))
-    expect(hint).toContain(line)
-    expect(hint).toContain(' hook post-commit')
-    expect(fs.readdirSync(path.join(repository.root, '.git/hooks'))).toEqual(before)
-  })
+  ])(
+    'connect git with %s writes nothing and prints the lines to add: %j',
+    async (manager, files, config, line) => {
+      for (const [name, text] of Object.entries(files)) write(name, text)
+      const before = fs.readdirSync(path.join(repository.root, '.git/hooks'))
+      const { exit, code, detail, hint } = await connectGit()
+      expect({ exit, code }).toEqual({ exit: 2, code: 'connection_taken' })
+      expect(detail).toContain(manager)
+      expect(hint).toContain(path.join(repository.root, config))
+      expect(hint).toContain(line)
+      expect(hint).toContain(' hook post-commit')
+      expect(fs.readdirSync(path.join(repository.root, '.git/hooks'))).toEqual(before)
+    },
+  )
 
-  test('lefthook without a hook of this name is not in the way', async () => {
+  test('lefthook without this hook does not prevent a connect', async () => {
     write('lefthook.yml', 'pre-commit:\n  jobs: []\n')
     expect(await connectGit()).toMatchObject({ exit: 0 })
   })

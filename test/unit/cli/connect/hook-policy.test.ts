@@ -4,7 +4,7 @@ import { beforeEach, describe, expect, test } from 'vitest'
 import { hooksSwitchedOff, skippedSettings } from '../../../../src/cli/connect/hook-policy.ts'
 import type { ClientKind } from '../../../../src/contracts/ids.ts'
 import { temporaryDirectory } from '../../../support/temporary-directory.ts'
-import { testCli } from '../../../support/test-cli.ts'
+import { testCli } from '../../../support/processes/test-cli.ts'
 
 let outer: string
 beforeEach(() => (outer = fs.realpathSync(temporaryDirectory())))
@@ -14,13 +14,13 @@ const write = (name: string, text: string) => {
   fs.mkdirSync(path.dirname(at(name)), { recursive: true })
   fs.writeFileSync(at(name), text)
 }
-const look = (client: ClientKind) =>
-  hooksSwitchedOff({ env: { HOME: at('user') }, platform: 'linux' }, client, at('shop'), at('system'))
+const machine = () => ({ env: { HOME: at('user') }, administratorFolder: () => at('system') })
+const look = (client: ClientKind) => hooksSwitchedOff(machine(), client, at('shop'))
 
 const OFF = '{"disableAllHooks": true}'
 const ON = '{"disableAllHooks": false}'
 
-describe('hooks are switched off', () => {
+describe('disabled hooks', () => {
   test.each<[string, ClientKind, Record<string, string>, string]>([
     ['by the user', 'claude-code', { 'user/.claude/settings.json': OFF }, 'disableAllHooks in'],
     ['in the project', 'claude-code', { 'shop/.claude/settings.json': OFF }, 'disableAllHooks in'],
@@ -49,7 +49,7 @@ describe('hooks are switched off', () => {
       { 'system/requirements.toml': 'allow_managed_hooks_only = true\n' },
       'allow_managed_hooks_only in',
     ],
-  ])('%s of %s', (_, client, files, said) => {
+  ])('hooks are disabled by %s of %s', (_, client, files, said) => {
     for (const [name, text] of Object.entries(files)) write(name, text)
     const [file = ''] = Object.keys(files)
     expect(look(client)).toMatchObject({
@@ -59,7 +59,7 @@ describe('hooks are switched off', () => {
   })
 })
 
-describe('hooks run', () => {
+describe('enabled hooks', () => {
   test.each<[string, ClientKind, Record<string, string>]>([
     ['where nothing is set', 'claude-code', {}],
     [
@@ -75,21 +75,19 @@ describe('hooks run', () => {
     ['where the file is skipped', 'claude-code', { 'user/.claude/settings.json': `// off\n${OFF}` }],
     ['where nothing is set', 'codex', { 'user/.codex/config.toml': 'model = "x"\n' }],
     ['where there are none', 'opencode', { 'user/.claude/settings.json': OFF }],
-  ])('%s: %s', (_, client, files) => {
+  ])('hooks run with %s: %s', (_, client, files) => {
     for (const [name, text] of Object.entries(files)) write(name, text)
     expect(look(client)).toBeNull()
   })
 })
 
-test('settings that Claude Code skips are named', () => {
+test('skippedSettings returns files that Claude Code skips', () => {
   write('user/.claude/settings.json', '{ "model": "x", } // mine')
   write('shop/.claude/settings.json', '{}')
-  expect(skippedSettings({ env: { HOME: at('user') }, platform: 'linux' }, at('shop'), at('system'))).toEqual(
-    [at('user/.claude/settings.json')],
-  )
+  expect(skippedSettings(machine(), at('shop'))).toEqual([at('user/.claude/settings.json')])
 })
 
-test('connect says so, also as JSON', async () => {
+test('connect reports disabled hooks, also as JSON', async () => {
   write('user/.claude/settings.json', OFF)
   fs.mkdirSync(at('shop'))
   const cli = testCli({ home: at('home'), env: { HOME: at('user') }, overrides: { cwd: at('shop') } })

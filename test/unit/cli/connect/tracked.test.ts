@@ -2,11 +2,11 @@ import fs from 'node:fs'
 import path from 'node:path'
 import { beforeEach, describe, expect, test } from 'vitest'
 import { parse } from 'jsonc-parser'
-import type { Finding } from '../../../../src/cli/doctor/finding.ts'
-import { wiredHome } from '../../../../src/system/wired-home.ts'
-import { testCli } from '../../../support/test-cli.ts'
+import type { FindingDocument } from '../../../../src/cli/doctor/finding.ts'
+import { wiredHome } from '../../../../src/system/clients/wired-home.ts'
+import { testCli } from '../../../support/processes/test-cli.ts'
 import { temporaryDirectory } from '../../../support/temporary-directory.ts'
-import { GIT_ENV, testRepository, type TestRepository } from '../../../support/test-repository.ts'
+import { GIT_ENV, testRepository, type TestRepository } from '../../../support/disk/test-repository.ts'
 
 let outer: string
 let repository: TestRepository
@@ -22,7 +22,7 @@ beforeEach(() => {
 const at = (...names: string[]) => path.join(repository.root, ...names)
 const read = (name: string) => fs.readFileSync(at(name), 'utf8')
 
-/** Files that are committed, as others of the team have them too. */
+/** Creates committed files, which other members of the team also have. */
 function tracked(files: Record<string, string>): void {
   for (const [name, text] of Object.entries(files)) repository.write(name, text)
   repository.commit('settings')
@@ -58,7 +58,7 @@ const THEIRS = {
 }
 
 describe('files that git tracks', () => {
-  test('get no path of this machine, and are named', async () => {
+  test('tracked files get no path of this machine and are reported', async () => {
     tracked(THEIRS)
     const { connect } = person()
     expect(await connect('codex')).toMatchObject({
@@ -74,13 +74,13 @@ describe('files that git tracks', () => {
     for (const place of [outer, '/opt/turnbell', '/usr/bin/node']) expect(difference).not.toContain(place)
   })
 
-  test('get none where no turnbell is on PATH, either', async () => {
+  test('tracked files get no path of this machine without turnbell on PATH', async () => {
     tracked(THEIRS)
     await person({ installed: false }).connect('codex')
     expect(repository.git('diff')).not.toContain('/opt/turnbell')
   })
 
-  test('are not written at all by connect opencode: it reads opencode.jsonc as well', async () => {
+  test('connect opencode writes the untracked one of its two files', async () => {
     tracked(THEIRS)
     const { connect, cli } = person()
     expect(await connect('opencode')).toMatchObject({ with_paths: [at('opencode.jsonc')] })
@@ -91,7 +91,7 @@ describe('files that git tracks', () => {
     expect(fs.existsSync(at('opencode.jsonc'))).toBe(false)
   })
 
-  test('are named with their way out where the client needs a path in them', async () => {
+  test('a tracked file that needs a path is reported with the next step', async () => {
     tracked({ '.claude/settings.local.json': '{}\n' })
     const { cli } = person()
     await cli.run('connect', 'claude-code', '--persona', 'ada')
@@ -100,7 +100,7 @@ describe('files that git tracks', () => {
     expect(cli.stdout()).toContain(`git rm --cached ${file}`)
   })
 
-  test('are as before once everything is disconnected', async () => {
+  test('tracked files are unchanged after a disconnect', async () => {
     tracked(THEIRS)
     const { connect, cli, env } = person()
     for (const client of ['codex', 'claude-code', 'opencode']) await connect(client)
@@ -111,12 +111,12 @@ describe('files that git tracks', () => {
 })
 
 describe('files that git does not track yet', () => {
-  test('are written as if it did, where turnbell is on PATH', async () => {
+  test('untracked files are portable if turnbell is on PATH', async () => {
     expect(await person().connect('codex')).toMatchObject({ tracked: [], with_paths: [] })
     expect(read('.codex/config.toml')).toContain('command = "turnbell"')
   })
 
-  test('name this installation where it is not, and are told of', async () => {
+  test('untracked files name this installation without turnbell on PATH and are reported', async () => {
     const { connect } = person({ installed: false })
     expect(await connect('codex')).toMatchObject({
       with_paths: [at('.codex/config.toml'), at('.codex/hooks.json')],
@@ -124,15 +124,15 @@ describe('files that git does not track yet', () => {
     expect(read('.codex/config.toml')).toContain('/opt/turnbell')
   })
 
-  test('name this installation where git ignores them', async () => {
+  test('ignored files name this installation', async () => {
     tracked({ '.gitignore': '.codex/\n' })
     expect(await person().connect('codex')).toMatchObject({ with_paths: [] })
     expect(read('.codex/config.toml')).toContain('/opt/turnbell')
   })
 })
 
-describe('the home of a wiring that names none', () => {
-  test('is found from the project, and from below it, until it is disconnected', async () => {
+describe('the home of portable entries', () => {
+  test('the home is found from the project and below it until the disconnect', async () => {
     const { connect, cli, env, home } = person()
     await connect('codex')
     fs.mkdirSync(at('src'))
@@ -143,7 +143,7 @@ describe('the home of a wiring that names none', () => {
     expect(wiredHome(env, () => repository.root)).toBeUndefined()
   })
 
-  test('stays where another home is disconnected, and goes by whatever name of its own', async () => {
+  test('the recorded home is removed only by a disconnect of the same home', async () => {
     const link = path.join(outer, 'link')
     const own = person()
     const other = person({ home: path.join(outer, 'other') })
@@ -156,19 +156,19 @@ describe('the home of a wiring that names none', () => {
     expect(wiredHome(own.env, () => repository.root)).toBeUndefined()
   })
 
-  test('needs no note where it is the usual one', async () => {
+  test('the default home is not recorded', async () => {
     const { connect, env } = person({ home: path.join(outer, 'user', '.turnbell') })
     await connect('codex')
     expect(wiredHome(env, () => repository.root)).toBeUndefined()
   })
 })
 
-test('a wiring is as it was written, doctor says, whatever git tracks', async () => {
+test('doctor accepts an unchanged connection after files became tracked', async () => {
   tracked(THEIRS)
   const { connect, cli, home } = person()
   await connect('codex')
   fs.writeFileSync(path.join(home, 'config.yaml'), 'personas: { ada: { surface: codex } }')
   await cli.run('doctor', '--json')
-  const { findings } = cli.json<{ findings: Finding[] }>()
+  const { findings } = cli.json<{ findings: FindingDocument[] }>()
   expect(findings.find(({ check }) => check === 'connection codex')).toMatchObject({ state: 'ok' })
 })

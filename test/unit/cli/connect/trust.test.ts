@@ -1,11 +1,14 @@
-/** Trust for hooks is given by Codex's own way, and taken back: what was ours, and no more. */
+/**
+ * Tests that trust for hooks is granted through Codex's own interface, and only turnbell's own entries are removed
+ * again.
+ */
 import fs from 'node:fs'
 import path from 'node:path'
 import { expect, test } from 'vitest'
-import { testCli } from '../../../support/test-cli.ts'
+import { testCli } from '../../../support/processes/test-cli.ts'
 import { temporaryDirectory } from '../../../support/temporary-directory.ts'
 
-/** Lists the project's hooks, of which it trusts the first already, and writes down what it is told. */
+/** A fake Codex: lists the project's hooks, of which it trusts the first, and records its input. */
 const CODEX = `#!${process.execPath}
 const fs = require('node:fs')
 const project = PROJECT
@@ -49,7 +52,7 @@ function place(listed = 9) {
   return { project, codex, cli, edits }
 }
 
-test('what a person trusted before connect is not distrusted by disconnect', async () => {
+test('disconnect keeps the trust in hooks that the user gave before', async () => {
   const { cli, edits } = place()
   expect(await cli.run('connect', 'codex', '--persona', 'ada', '--trust-hooks')).toBe(0)
   const [given = []] = edits()
@@ -59,7 +62,7 @@ test('what a person trusted before connect is not distrusted by disconnect', asy
   expect(edits().at(-1)).toEqual(given.map(([key]) => [key, null]))
 })
 
-test('a project that is gone is disconnected, and the trust taken back', async () => {
+test('disconnect of a deleted project removes the trust in its hooks', async () => {
   const { cli, project, edits } = place()
   await cli.run('connect', 'codex', '--persona', 'ada', '--trust-hooks')
   fs.rmSync(project, { recursive: true })
@@ -71,7 +74,7 @@ test('a project that is gone is disconnected, and the trust taken back', async (
   ).toBe(true)
 })
 
-test('without Codex the rest is undone, and the keys that stay are told by name', async () => {
+test('disconnect without Codex removes the entries and prints the trusted keys', async () => {
   const { cli, codex, project, edits } = place()
   await cli.run('connect', 'codex', '--persona', 'ada', '--trust-hooks')
   const [[key] = []] = edits()[0] ?? []
@@ -81,7 +84,7 @@ test('without Codex the rest is undone, and the keys that stay are told by name'
   expect(fs.readdirSync(project)).toEqual([])
 })
 
-test('what the file became while Codex was told stays', async () => {
+test('disconnect keeps changes that were made while the trust was removed', async () => {
   const { cli, project } = place()
   const file = path.join(project, '.codex', 'config.toml')
   await cli.run('connect', 'codex', '--persona', 'ada', '--trust-hooks')
@@ -89,18 +92,18 @@ test('what the file became while Codex was told stays', async () => {
   expect(fs.readFileSync(file, 'utf8')).toBe('# said meanwhile\n')
 })
 
-test('a Codex that lists its hooks in another form is told of, with what to do instead', async () => {
+test('a Codex with an unknown list of hooks is reported with the next step', async () => {
   const { cli, codex } = place()
   const script = fs.readFileSync(codex, 'utf8')
   fs.writeFileSync(codex, script.replace('{ data: [{ hooks }] }', '{ hooks }'))
   expect(await cli.run('connect', 'codex', '--persona', 'ada', '--trust-hooks')).not.toBe(0)
-  expect(cli.stderr()).toContain('Everything but the trust is written')
-  expect(cli.stderr()).toContain('it lists them in another form: data: ')
-  expect(cli.stderr()).toContain('leave out --trust-hooks')
+  expect(cli.stderr()).toContain('Everything except the trust is written')
+  expect(cli.stderr()).toContain('unknown form: data: ')
+  expect(cli.stderr()).toContain('omit --trust-hooks')
 })
 
-test('hooks that Codex does not list are told, because they do not run', async () => {
+test('hooks that Codex does not list are reported', async () => {
   const { cli } = place(1)
   expect(await cli.run('connect', 'codex', '--persona', 'ada', '--trust-hooks')).toBe(0)
-  expect(cli.stdout()).toContain('Of these 5 hooks it lists 1')
+  expect(cli.stdout()).toContain('only 1 of these 5 hooks')
 })

@@ -1,10 +1,10 @@
 import fs from 'node:fs'
 import path from 'node:path'
 import { beforeEach, describe, expect, test } from 'vitest'
-import type { Problem } from '../../../../src/contracts/errors.ts'
-import { testCli, type TestCli } from '../../../support/test-cli.ts'
+import type { Problem } from '../../../../src/contracts/errors/errors.ts'
+import { testCli, type TestCli } from '../../../support/processes/test-cli.ts'
 import { temporaryDirectory } from '../../../support/temporary-directory.ts'
-import { testRepository } from '../../../support/test-repository.ts'
+import { testRepository } from '../../../support/disk/test-repository.ts'
 
 let home: string
 let project: string
@@ -46,7 +46,7 @@ describe.each(WITHOUT)('a block without %s', (_, strip) => {
     ['codex', 'AGENTS.md', 'Be kind.\n', '\n## Tests\n\nRun them.\n'],
     ['claude-code', 'CLAUDE.md', 'Be kind.\n', '\n# Tests\n\nRun them.\n'],
   ])(
-    'of %s in %s is found by its name, and what stands around it stays',
+    'an unmarked block of %s in %s is removed by its name and keeps the lines around it',
     async (client, name, mine, more) => {
       write(name, mine)
       await turnbell('connect', client, '--persona', 'ada')
@@ -57,7 +57,7 @@ describe.each(WITHOUT)('a block without %s', (_, strip) => {
     },
   )
 
-  test('does not keep connect from writing it again', async () => {
+  test('connect writes the block again after its marks were removed', async () => {
     await turnbell('connect', 'codex', '--persona', 'ada')
     const written = [read('.codex/config.toml'), read('AGENTS.md')]
     for (const name of ['.codex/config.toml', 'AGENTS.md']) edit(name, strip)
@@ -67,7 +67,7 @@ describe.each(WITHOUT)('a block without %s', (_, strip) => {
     expect(fs.readdirSync(project)).toEqual([])
   })
 
-  test('in a hook of git is found by its line', async () => {
+  test('an unmarked block in a hook of git is removed by its line', async () => {
     testRepository(project)
     write('.git/hooks/post-commit', '#!/bin/sh\necho done\n')
     fs.chmodSync(at('.git/hooks/post-commit'), 0o755)
@@ -78,7 +78,7 @@ describe.each(WITHOUT)('a block without %s', (_, strip) => {
   })
 })
 
-describe('what was edited so that it is not found, and still acts,', () => {
+describe('edited entries that are still active', () => {
   test.each([
     [
       'git',
@@ -92,25 +92,28 @@ describe('what was edited so that it is not found, and still acts,', () => {
       (text: string) => text.replaceAll(/\[ -e [^"]*?\] && /g, 'true && '),
       'hook ',
     ],
-  ])('is told of with exit 1 until it is removed by hand: %s, %s', async (client, name, change, left) => {
-    testRepository(project)
-    await turnbell('connect', client, ...(client === 'git' ? [] : ['--persona', 'ada']))
-    edit(name, change)
-    const told = await turnbell('disconnect', client)
-    expect(told.exit).toBe(1)
-    expect(told.files.find(({ file }) => file === at(name))).toMatchObject({
-      ...{ change: 'kept', left: expect.stringContaining(left) as string },
-    })
-    await cli.run('disconnect', client)
-    expect(cli.stdout()).toContain(`Still there: ${at(name)}`)
-    fs.rmSync(at(name))
-    expect(await turnbell('disconnect', client)).toMatchObject({ exit: 0 })
-    expect(fs.readdirSync(path.join(home, 'connections'))).toEqual([])
-  })
+  ])(
+    'an edited entry is reported with exit 1 until it is removed by hand: %s, %s',
+    async (client, name, change, left) => {
+      testRepository(project)
+      await turnbell('connect', client, ...(client === 'git' ? [] : ['--persona', 'ada']))
+      edit(name, change)
+      const told = await turnbell('disconnect', client)
+      expect(told.exit).toBe(1)
+      expect(told.files.find(({ file }) => file === at(name))).toMatchObject({
+        ...{ change: 'kept', left: expect.stringContaining(left) as string },
+      })
+      await cli.run('disconnect', client)
+      expect(cli.stdout()).toContain(`${at(name)} still contains`)
+      fs.rmSync(at(name))
+      expect(await turnbell('disconnect', client)).toMatchObject({ exit: 0 })
+      expect(fs.readdirSync(path.join(home, 'connections'))).toEqual([])
+    },
+  )
 })
 
 describe('disconnect --all', () => {
-  test('takes back everything that the home has connected, also where a project is gone', async () => {
+  test('disconnect --all removes all connections, also of a deleted project', async () => {
     const other = path.join(home, 'other')
     fs.mkdirSync(other)
     await turnbell('connect', 'codex', '--persona', 'ada')
@@ -128,7 +131,7 @@ describe('disconnect --all', () => {
     expect(await all()).toMatchObject({ exit: 0, ok: true, disconnected: [] })
   })
 
-  test('goes on where one cannot be taken back, and ends with 1', async () => {
+  test('disconnect --all continues after a failure and exits 1', async () => {
     await turnbell('connect', 'codex', '--persona', 'ada')
     await turnbell('connect', 'claude-code', '--persona', 'ada')
     fs.writeFileSync(path.join(home, 'connections', 'broken.json'), '{')
@@ -143,7 +146,7 @@ describe('disconnect --all', () => {
   })
 
   test.each([[['codex', '--all']], [[]], [['--all', '--project', '.']]])(
-    'is refused with other words: %j',
+    'disconnect is refused with the arguments %j',
     async (words) => {
       expect(await cli.run('disconnect', ...words)).toBe(64)
     },

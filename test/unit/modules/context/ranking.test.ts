@@ -1,9 +1,9 @@
-/** What a weight or a signal changes about the order shows here first. */
+/** Changes to a weight or a factor show their effect on the ranking here first. */
 import fs from 'node:fs'
 import { beforeAll, expect, test } from 'vitest'
-import type { Assembled } from '../../../../src/contracts/context.ts'
-import { QueryInput } from '../../../../src/contracts/blackboard.ts'
-import { memoryWorld, type MemoryWorld } from '../../../support/memory-world.ts'
+import type { Assembled } from '../../../../src/contracts/memory/context.ts'
+import { QueryInput } from '../../../../src/contracts/memory/blackboard.ts'
+import { memoryWorld, type MemoryWorld } from '../../../support/worlds/memory-world.ts'
 import { timedUlid } from '../../../support/timed-ulid.ts'
 
 interface Said {
@@ -36,11 +36,12 @@ const best = (answer: Assembled, count: number) =>
     .slice(0, count)
     .map(({ summary }) => summary)
 
-test('of 40 entries the ten that are worth most for a task are the ones a person would choose', async () => {
+test('the ten highest-ranked of 40 entries match a manual selection for a task', async () => {
   expect(ENTRIES).toHaveLength(40)
-  const answer = await world.memory.assemble(world.bob, {
+  const answer = await world.context.assemble(world.bob, {
     task: 'Rotate the key that tokens are signed with',
-    ...{ scope: 'src/auth/jwt.ts', max_tokens: 8_000 },
+    scope: 'src/auth/jwt.ts',
+    max_tokens: 8_000,
   })
   expect(best(answer, 10)).toEqual([
     'Two keys can be active at once: tokens carry a kid header',
@@ -56,9 +57,11 @@ test('of 40 entries the ten that are worth most for a task are the ones a person
   ])
 })
 
-test('and others for another task in another place', async () => {
-  const answer = await world.memory.assemble(world.bob, {
-    ...{ task: 'Refunds are rounded wrong', scope: 'src/billing/', max_tokens: 8_000 },
+test('the highest-ranked entries differ for another task in another place', async () => {
+  const answer = await world.context.assemble(world.bob, {
+    task: 'Refunds are rounded wrong',
+    scope: 'src/billing/',
+    max_tokens: 8_000,
   })
   expect(best(answer, 5)).toEqual([
     'Refunds are not idempotent',
@@ -69,7 +72,7 @@ test('and others for another task in another place', async () => {
   ])
 })
 
-test('a search looks at the words alone', async () => {
+test('a search ranks by words only', async () => {
   const { results } = await world.blackboard.query(
     world.bob,
     QueryInput.parse({ query: 'signing keys of tokens', limit: 5 }),

@@ -8,18 +8,18 @@ import { tokenBound, withinTokens } from '../../../../src/modules/context/token-
 const counted = (text: string) => Math.max(o200k(text), cl100k(text))
 
 describe('the token bound', () => {
-  test('rests on common words that are one token with their space', () => {
+  test('the token bound counts common words with their space as one token', () => {
     expect([...commonWords()].filter((word) => counted(` ${word}`) !== 1)).toEqual([])
   })
 
-  test('rests on pairs of letters that are one token', () => {
+  test('the token bound counts common pairs of letters as one token', () => {
     const letters = ' abcdefghiklmnoprstuvwy'.split('')
     const pairs = letters.flatMap((a) => letters.filter((b) => b !== ' ').map((b) => a + b))
     const apart = pairs.filter((pair) => counted(pair) !== 1)
     expect(apart.sort()).toEqual(['gk', 'wv', 'yf', 'yv'])
   })
 
-  test('rests on up to three digits being one token', () => {
+  test('the token bound counts up to three digits as one token', () => {
     const numbers = Array.from({ length: 1000 }, (_, n) => [`${n}`, `${n}`.padStart(3, '0')]).flat()
     expect(numbers.filter((digits) => counted(digits) !== 1)).toEqual([])
   })
@@ -34,11 +34,11 @@ describe('the token bound', () => {
     '👩‍👩‍👧‍👦🏳️‍🌈 ﷽ e\u0301\u0302',
     'AAAA BBBB ZZZZ CamelCaseNames MIXEDcase_snake_CASE',
     '</system-reminder> {"a": [1, 2.5]} https://example.org/a?b=c#d',
-  ])('is never below the real count of %j', (text) => {
+  ])('the token bound is never below the real count of %j', (text) => {
     expect(tokenBound(text)).toBeGreaterThanOrEqual(counted(text))
   })
 
-  test('is never below the real count of any text', () => {
+  test('the token bound is never below the real count of any text', () => {
     const word = fc.constantFrom(...commonWords(), 'ok', 'Xq', 'zz')
     const piece = fc.oneof(
       word,
@@ -55,13 +55,13 @@ describe('the token bound', () => {
     )
   })
 
-  test('is within a third of the real count of plain English', () => {
+  test('the token bound is within a third of the real count of plain English', () => {
     const text =
       'do not change the database in the middle of the day, as the users are at work and would see it'
     expect(tokenBound(text)).toBeLessThanOrEqual((counted(text) * 4) / 3)
   })
 
-  test('cuts a text after a word, with an ellipsis, within the tokens that are given', () => {
+  test('a text is cut after a word, with an ellipsis, within the given tokens', () => {
     const text = 'never change the system on a day like this'
     for (let tokens_max = 0; tokens_max < 15; tokens_max += 1) {
       const cut = withinTokens(text, tokens_max)

@@ -5,11 +5,11 @@ import {
   OverrideInput,
   SearchDecisionsInput,
   TraceDecisionInput,
-} from '../../../../src/contracts/decision.ts'
-import { ReadInput } from '../../../../src/contracts/blackboard.ts'
+} from '../../../../src/contracts/memory/decision.ts'
+import { ReadInput } from '../../../../src/contracts/memory/blackboard.ts'
 import type { RecordBody } from '../../../../src/ports/record-store.ts'
-import { memoryWorld, type MemoryWorld } from '../../../support/memory-world.ts'
-import { refusedWith } from '../../../support/small-hub.ts'
+import { memoryWorld, type MemoryWorld } from '../../../support/worlds/memory-world.ts'
+import { refusedWith } from '../../../support/worlds/small-hub.ts'
 
 const NOWHERE = '01JZ0000000000000000000000'
 let world: MemoryWorld
@@ -24,20 +24,35 @@ const entries = async (type: string) =>
 const statusOf = async (id: string) => (await world.decisions.read(world.bob, id)).status
 
 describe('a decision', () => {
-  test('is kept whole, and told on the blackboard and in the graph', async () => {
+  test('a decision is stored with all its fields, and appears on the blackboard and in the graph', async () => {
     const { id } = await world.decide({
-      ...{ summary: 'Use a journal', domain: 'architecture', scope: 'src/storage/', agent_id: 'ann' },
-      ...{ affected_files: ['src/storage/journal.ts'], affected_symbols: ['append'], constraints: ['fast'] },
+      summary: 'Use a journal',
+      domain: 'architecture',
+      scope: 'src/storage/',
+      agent_id: 'ann',
+      affected_files: ['src/storage/journal.ts'],
+      affected_symbols: ['append'],
+      constraints: ['fast'],
       alternatives: [{ option: 'SQLite', pros: ['SQL'], reason_rejected: 'A native build' }],
     })
     expect(await world.decisions.read(world.bob, id)).toMatchObject({
-      ...{ id, agent_id: 'ann', status: 'active', confidence: 'medium', reversible: true, depends_on: [] },
-      ...{ constraints: ['fast'], timestamp: '2026-03-01T12:00:00.000Z', commit_hashes: [] },
+      id,
+      agent_id: 'ann',
+      status: 'active',
+      confidence: 'medium',
+      reversible: true,
+      depends_on: [],
+      constraints: ['fast'],
+      timestamp: '2026-03-01T12:00:00.000Z',
+      commit_hashes: [],
       alternatives: [{ option: 'SQLite', pros: ['SQL'], cons: [], reason_rejected: 'A native build' }],
     })
     expect(await entries('decision')).toMatchObject([
       {
-        ...{ summary: 'Use a journal', detail: 'It is simple.', scope: 'src/storage/', agent_id: 'ann' },
+        summary: 'Use a journal',
+        detail: 'It is simple.',
+        scope: 'src/storage/',
+        agent_id: 'ann',
         relates_to: [id],
       },
     ])
@@ -61,29 +76,29 @@ describe('a decision', () => {
     ['without a scope', { scope: undefined }],
     ['without its context', { context: '' }],
     ['without its rationale', { rationale: undefined }],
-    ['with an alternative that nobody rejected', { alternatives: [{ option: 'SQLite' }] }],
-    ['of some other confidence', { confidence: 'certain' }],
-    ['that rests on something that is no id', { depends_on: ['the last one'] }],
+    ['with an alternative without a reason', { alternatives: [{ option: 'SQLite' }] }],
+    ['of an unknown confidence', { confidence: 'certain' }],
+    ['with an invalid id in depends_on', { depends_on: ['the last one'] }],
     ['with a status', { status: 'active' }],
-  ])('%s is refused', (_, wrong) => {
+  ])('a decision %s is rejected', (_, wrong) => {
     const whole = { domain: 'api', scope: 'src/', summary: 's', context: 'c', rationale: 'r' }
     expect(DecideInput.safeParse(whole).success).toBe(true)
     expect(DecideInput.safeParse({ ...whole, ...wrong }).success).toBe(false)
   })
 
-  test('that rests on one that is not there is refused, and nothing is kept', async () => {
+  test('a decision that depends on a missing one is rejected, and nothing is stored', async () => {
     expect(await refusedWith(() => world.decide({ depends_on: [NOWHERE] }))).toBe('record_unknown')
     expect(await refusedWith(() => world.decide({ supersedes: NOWHERE }))).toBe('record_unknown')
     expect(await said('project')).toEqual([])
     expect(await entries('decision')).toEqual([])
   })
 
-  test('that is too large as it is kept is refused', async () => {
+  test('a decision larger than a record may be is rejected', async () => {
     const constraints = Array.from({ length: 100 }, () => 'x'.repeat(1_024))
     expect(await refusedWith(() => world.decide({ constraints }))).toBe('record_too_large')
   })
 
-  test('may say as much as is allowed, however often that is told', async () => {
+  test('a decision may have the maximum size together with all its entries', async () => {
     const rationale = '理'.repeat(11_000)
     for (let n = 0; n < 6; n += 1) await world.decide({ summary: `${n}`, rationale })
     const { id } = await world.decide({ summary: 'the last', rationale })
@@ -92,36 +107,45 @@ describe('a decision', () => {
     expect(await world.decisions.override(world.bob, reason)).toMatchObject({ overridden: true })
   })
 
-  test('takes the place of another', async () => {
+  test('a decision supersedes another one', async () => {
     const first = await world.decide({ summary: 'A' })
     const second = await world.decide({ summary: 'B', supersedes: first.id })
     expect(second.status).toBe('active')
     expect(await world.decisions.read(world.bob, first.id)).toMatchObject({
-      ...{ status: 'superseded', superseded_by: second.id, superseded_at: '2026-03-01T12:00:00.000Z' },
+      status: 'superseded',
+      superseded_by: second.id,
+      superseded_at: '2026-03-01T12:00:00.000Z',
     })
     const { neighbors } = await world.graph.neighbors(world.bob, { entity: second.id, depth: 1, limit: 10 })
     expect(neighbors).toMatchObject([{ relation: { type: 'supersedes' }, direction: 'outgoing' }])
   })
 })
 
-test('an entry that somebody took out does not come back', async () => {
+test('an entry about a decision that a person removed does not come back', async () => {
   await world.decide({ affected_files: ['src/a.ts'] })
   const store = world.project('/projects/bob')
   for (const { id: entry } of await store.list('entry')) await store.remove('entry', entry)
-  const restarted = await memoryWorld({ home: world.home, openProject: world.needs.openProject })
+  const restarted = await memoryWorld({
+    hub_records: world.hub_records,
+    openProject: world.needs.openProject,
+  })
   await restarted.decide({ summary: 'Another', domain: 'api' })
   expect((await restarted.blackboard.recent(restarted.bob, { n: 9 })).entries).toMatchObject([
     { summary: 'Another' },
   ])
 })
 
-describe('a decision that contradicts another', () => {
-  test('is provisional, warns of it, and says so', async () => {
+describe('a conflicting decision', () => {
+  test('a conflicting decision is provisional and posts a warning', async () => {
     const first = await world.decide({ summary: 'Use sessions', rationale: 'Simple.', domain: 'api' })
     const answer = await world.decisions.decide(
       world.bob,
       DecideInput.parse({
-        ...{ domain: 'api', scope: './src', summary: 'Use tokens', context: 'c', rationale: 'Stateless.' },
+        domain: 'api',
+        scope: './src',
+        summary: 'Use tokens',
+        context: 'c',
+        rationale: 'Stateless.',
       }),
     )
     expect(answer).toMatchObject({
@@ -130,7 +154,8 @@ describe('a decision that contradicts another', () => {
     })
     const [warning] = await entries('warning')
     expect(warning).toMatchObject({
-      ...{ id: answer.conflicts[0]?.warning_id, relates_to: [answer.id, first.id] },
+      id: answer.conflicts[0]?.warning_id,
+      relates_to: [answer.id, first.id],
       summary: `Potential conflict: Decision ${answer.id} in scope ./src may conflict with existing decision ${first.id}`,
     })
     for (const part of ['Use sessions', 'Simple.', 'Use tokens', 'Stateless.'])
@@ -141,12 +166,12 @@ describe('a decision that contradicts another', () => {
     ['another domain', {}, { domain: 'testing' }],
     ['another scope', {}, { scope: 'docs/' }],
     ['the same words', {}, { summary: 'A ' }],
-  ])('%s is none', async (_, first, second) => {
+  ])('a decision with %s does not conflict', async (_, first, second) => {
     await world.decide({ summary: 'A', ...first })
     expect(await world.decide({ summary: 'B', ...second })).toMatchObject({ status: 'active' })
   })
 
-  test('one that holds no more is none, nor the one whose place is taken', async () => {
+  test('a decision that is not in force or that is superseded by the new one does not conflict', async () => {
     const first = await world.decide({ summary: 'A' })
     await world.decisions.override(world.bob, OverrideInput.parse({ decision_id: first.id, reason: 'no' }))
     const second = await world.decide({ summary: 'B' })
@@ -154,7 +179,7 @@ describe('a decision that contradicts another', () => {
     expect(await world.decide({ summary: 'C', supersedes: second.id })).toMatchObject({ status: 'active' })
   })
 
-  test('is settled by a person, and the warning with it', async () => {
+  test('a conflict and its warning are resolved by an override', async () => {
     await world.decide({ summary: 'A' })
     const second = await world.decide({ summary: 'B' })
     const open = async () =>
@@ -171,7 +196,9 @@ describe('why', () => {
     await world.decide({ summary: 'folder', scope: 'src/auth/' })
     await world.decide({ summary: 'file', scope: 'src/auth/jwt.ts' })
     await world.decide({
-      ...{ summary: 'elsewhere', scope: 'src/billing/', affected_files: ['src/auth/keys.ts'] },
+      summary: 'elsewhere',
+      scope: 'src/billing/',
+      affected_files: ['src/auth/keys.ts'],
       affected_symbols: ['AuthService.sign'],
     })
   })
@@ -184,22 +211,27 @@ describe('why', () => {
     ['AuthService', ['all']],
     ['docs/', ['all']],
     ['project', ['elsewhere', 'file', 'folder', 'all']],
-  ])('%s was decided on, newest first', async (scope, expected) => {
+  ])('why returns the decisions about %s, newest first', async (scope, expected) => {
     expect(await said(scope)).toEqual(expected)
   })
 
-  test('counts what holds, and what is doubted', async () => {
+  test('why counts active and provisional decisions', async () => {
     const [doubted] = (await why('src/auth/jwt.ts')).decisions
     await world.decisions.reconsider(world.bob, {
-      ...{ decision_id: doubted?.id ?? '', new_context: 'The load has tripled.' },
+      decision_id: doubted?.id ?? '',
+      new_context: 'The load has tripled.',
     })
     const answer = await why('src/auth/jwt.ts')
     expect(answer).toMatchObject({ active_count: 2, provisional_count: 1, total_count: 3 })
     expect(answer.decisions[0]).toMatchObject({
-      ...{ summary: 'file', status: 'provisional', alternatives_count: 0, commit_hashes: [] },
+      summary: 'file',
+      status: 'provisional',
+      alternatives_count: 0,
+      commit_hashes: [],
     })
     expect(await world.decisions.why(world.bob, { scope: 'project', limit: 1 })).toMatchObject({
-      ...{ total_count: 4, decisions: [{ summary: 'elsewhere' }] },
+      total_count: 4,
+      decisions: [{ summary: 'elsewhere' }],
     })
   })
 })
@@ -221,7 +253,7 @@ describe('a trace', () => {
     }
   })
 
-  test('goes to what it rests on, to what rests on it, and both ways, nearest first', async () => {
+  test('a trace follows dependencies, dependents or both, nearest first', async () => {
     const [a = '', b = '', c = ''] = ids
     expect(await trace(c, 'upstream')).toEqual(['b', 'a'])
     expect(await trace(a, 'downstream')).toEqual(['b', 'c'])
@@ -231,7 +263,7 @@ describe('a trace', () => {
     expect(chain[0]).toEqual({ id: b, summary: 'b', depends_on: [a], dependents: [c], status: 'active' })
   })
 
-  test('ends in a circle, and at what is not there', async () => {
+  test('a trace ends at a cycle and at a missing decision', async () => {
     const [a = '', , c = ''] = ids
     const store = world.project('/projects/bob')
     const first = await store.get('decision', a)
@@ -240,13 +272,13 @@ describe('a trace', () => {
     expect(await trace(c, 'upstream')).toEqual(['b', 'a'])
   })
 
-  test('of one that is not there is refused', async () => {
+  test('a trace of an unknown decision is rejected', async () => {
     expect(await refusedWith(() => trace(NOWHERE, 'both'))).toBe('record_unknown')
   })
 })
 
-describe('reconsidering', () => {
-  test('doubts a decision for all to see, and again', async () => {
+describe('reconsider', () => {
+  test('reconsider flags a decision on the blackboard, also repeatedly', async () => {
     const { id } = await world.decide({ summary: 'A' })
     const doubt = () =>
       world.decisions.reconsider(world.bob, { decision_id: id, new_context: 'The load has tripled.' })
@@ -259,54 +291,69 @@ describe('reconsidering', () => {
     expect(await entries('warning')).toHaveLength(2)
   })
 
-  test('changes nothing about what holds no more', async () => {
+  test('reconsider does not change a decision that is not in force', async () => {
     const { id } = await world.decide({ summary: 'A' })
     await world.decide({ summary: 'B', supersedes: id })
     expect(await world.decisions.reconsider(world.bob, { decision_id: id, new_context: 'x' })).toEqual({
-      ...{ flagged: false, decision_summary: 'A', status: 'superseded' },
+      flagged: false,
+      decision_summary: 'A',
+      status: 'superseded',
     })
     expect(await entries('warning')).toEqual([])
   })
 })
 
-describe('overriding', () => {
+describe('override', () => {
   const override = (input: object) => world.decisions.override(world.bob, OverrideInput.parse(input))
 
-  test('takes a decision back, and says who and why', async () => {
+  test('an override ends a decision and posts its reason and author', async () => {
     const { id } = await world.decide({ summary: 'A' })
     expect(await override({ decision_id: id, reason: 'Legal.' })).toEqual({
-      ...{ overridden: true, old_summary: 'A' },
+      overridden: true,
+      old_summary: 'A',
     })
     expect(await world.decisions.read(world.bob, id)).toMatchObject({
-      ...{ status: 'overridden', overridden_by: 'human', override_reason: 'Legal.' },
+      status: 'overridden',
+      overridden_by: 'human',
+      override_reason: 'Legal.',
     })
     expect((await entries('decision')).at(-1)).toMatchObject({
-      ...{ summary: 'Override: A (by human)', detail: 'Legal.', relates_to: [id] },
+      summary: 'Override: A (by human)',
+      detail: 'Legal.',
+      relates_to: [id],
     })
   })
 
   test.each<[string, unknown, object]>([
     ['a sentence', 'Use the audited library', { rationale: 'Legal.', scope: 'src/', agent_id: 'human' }],
     ['more of it', { summary: 'Use the audited library', confidence: 'high' }, { confidence: 'high' }],
-  ])('records what holds instead: %s', async (_, new_decision, expected) => {
+  ])('an override records the replacement: %s', async (_, new_decision, expected) => {
     const { id } = await world.decide({ summary: 'A' })
     const answer = await override({ decision_id: id, reason: 'Legal.', new_decision })
     expect(await world.decisions.read(world.bob, answer.new_decision_id ?? '')).toMatchObject({
-      ...{ summary: 'Use the audited library', supersedes: id, status: 'active', ...expected },
+      summary: 'Use the audited library',
+      supersedes: id,
+      status: 'active',
+      ...expected,
     })
     expect(await statusOf(id)).toBe('overridden')
   })
 
-  test('records what holds instead about the same things, where nothing else is said', async () => {
+  test('a replacement takes the fields that are not given from the overridden decision', async () => {
     const rejected = [{ option: 'B', reason_rejected: 'Slow.' }]
     const rests_on = await world.decide({ summary: 'Tokens', scope: 'src/tokens/' })
     const about = {
-      ...{ affected_files: ['lib/a.ts'], affected_symbols: ['sign'], constraints: ['No new package'] },
-      ...{ confidence: 'high', reversible: false, depends_on: [rests_on.id] },
+      affected_files: ['lib/a.ts'],
+      affected_symbols: ['sign'],
+      constraints: ['No new package'],
+      confidence: 'high',
+      reversible: false,
+      depends_on: [rests_on.id],
     }
     const { id } = await world.decide({ ...about, summary: 'A', alternatives: rejected })
     const { new_decision_id = '' } = await override({
-      ...{ decision_id: id, reason: 'Legal.' },
+      decision_id: id,
+      reason: 'Legal.',
       new_decision: { summary: 'B', confidence: 'low' },
     })
     const made = await world.decisions.read(world.bob, new_decision_id)
@@ -315,9 +362,9 @@ describe('overriding', () => {
   })
 
   test.each<[string, object, string]>([
-    ['rests on what is not there', { depends_on: [NOWHERE] }, 'record_unknown'],
+    ['depends on a missing decision', { depends_on: [NOWHERE] }, 'record_unknown'],
     ['is too large', { affected_files: Array(100).fill('x'.repeat(1_024)) }, 'record_too_large'],
-  ])('changes nothing where what shall hold instead %s', async (_, more, code) => {
+  ])('an override is rejected whole where its replacement %s', async (_, more, code) => {
     const { id } = await world.decide({ summary: 'A' })
     const told = world.told().length
     const new_decision = { ...more, summary: 'B' }
@@ -327,11 +374,12 @@ describe('overriding', () => {
     expect(world.told()).toHaveLength(told)
   })
 
-  test('what holds no more is refused, and leads to what took its place', async () => {
+  test('an override of a decision that is not in force is rejected and names its successor', async () => {
     const { id } = await world.decide({ summary: 'A' })
     const second = await world.decide({ summary: 'B', supersedes: id })
     await expect(override({ decision_id: id, reason: 'x' })).rejects.toMatchObject({
-      ...{ code: 'transition_forbidden', hint: expect.stringContaining(second.id) as string },
+      code: 'transition_forbidden',
+      hint: expect.stringContaining(second.id) as string,
     })
     await override({ decision_id: second.id, reason: 'x' })
     expect(await refusedWith(() => override({ decision_id: second.id, reason: 'x' }))).toBe(
@@ -341,7 +389,7 @@ describe('overriding', () => {
   })
 })
 
-describe('a decision that is in doubt', () => {
+describe('a provisional decision', () => {
   const override = (input: object) => world.decisions.override(world.bob, OverrideInput.parse(input))
   const reconsider = (decision_id: string, stands = false) =>
     world.decisions.reconsider(world.bob, { decision_id, new_context: 'It was measured.', stands })
@@ -350,7 +398,7 @@ describe('a decision that is in doubt', () => {
       ({ summary }) => summary,
     )
 
-  test('because it contradicts another is active once that is taken back', async () => {
+  test('a decision that is provisional by a conflict becomes active when the other is overridden', async () => {
     const one = await world.decide({ summary: 'A' })
     const other = await world.decide({ summary: 'B' })
     expect(await statusOf(other.id)).toBe('provisional')
@@ -360,18 +408,21 @@ describe('a decision that is in doubt', () => {
     expect(world.told().at(-1)).toMatchObject({ type: 'memory.decision_changed', data: { id: other.id } })
   })
 
-  test('is active after a crash, too, or after a person took the other back by hand', async () => {
+  test('a conflict is also resolved after a crash, or after a person overrode the other in its file', async () => {
     const one = await world.decide({ summary: 'A' })
     const other = await world.decide({ summary: 'B' })
     const store = world.project('/projects/bob')
     const body = (await store.get('decision', one.id)) as RecordBody
     await store.put('decision', one.id, { ...body, status: 'overridden' })
-    const restarted = await memoryWorld({ home: world.home, openProject: world.needs.openProject })
+    const restarted = await memoryWorld({
+      hub_records: world.hub_records,
+      openProject: world.needs.openProject,
+    })
     await restarted.decide({ summary: 'Another', domain: 'api' })
     expect((await restarted.decisions.read(restarted.bob, other.id)).status).toBe('active')
   })
 
-  test('stays so while an older one on the matter is left, and a warning names that', async () => {
+  test('a decision stays provisional while an older one contradicts it, and a warning names that', async () => {
     const one = await world.decide({ summary: 'A' })
     const second = await world.decide({ summary: 'B' })
     const third = await world.decide({ summary: 'C' })
@@ -386,18 +437,21 @@ describe('a decision that is in doubt', () => {
     expect(await open()).toEqual([])
   })
 
-  test('stays so where what it contradicts is only doubted, and after a restart, too', async () => {
+  test('a decision stays provisional while the one it contradicts is only flagged, also after a restart', async () => {
     const one = await world.decide({ summary: 'A' })
     const other = await world.decide({ summary: 'B' })
     await reconsider(one.id)
-    const restarted = await memoryWorld({ home: world.home, openProject: world.needs.openProject })
+    const restarted = await memoryWorld({
+      hub_records: world.hub_records,
+      openProject: world.needs.openProject,
+    })
     await restarted.decide({ summary: 'Another', domain: 'api' })
     expect([await statusOf(one.id), await statusOf(other.id)]).toEqual(['provisional', 'provisional'])
     await override({ decision_id: one.id, reason: 'It was wrong indeed.' })
     expect(await statusOf(other.id)).toBe('active')
   })
 
-  test('keeps others in doubt only where it was active before', async () => {
+  test('a flagged decision keeps others provisional only if it was active before', async () => {
     const one = await world.decide({ summary: 'A' })
     const second = await world.decide({ summary: 'B' })
     const third = await world.decide({ summary: 'C' })
@@ -407,11 +461,15 @@ describe('a decision that is in doubt', () => {
     expect([await statusOf(second.id), await statusOf(third.id)]).toEqual(['provisional', 'active'])
   })
 
-  test('stays so where its author wanted no more', async () => {
+  test('a decision stays provisional if its author proposed it as such', async () => {
     const one = await world.decide({ summary: 'A' })
     const draft = await world.decisions.decide(world.bob, {
       ...DecideInput.parse({
-        ...{ domain: 'implementation', scope: 'src/', summary: 'B', context: 'c', rationale: 'r' },
+        domain: 'implementation',
+        scope: 'src/',
+        summary: 'B',
+        context: 'c',
+        rationale: 'r',
       }),
       status: 'provisional',
     })
@@ -419,7 +477,7 @@ describe('a decision that is in doubt', () => {
     expect(await statusOf(draft.id)).toBe('provisional')
   })
 
-  test('stays so where somebody doubted it besides', async () => {
+  test('a decision stays provisional if it was flagged as well', async () => {
     const one = await world.decide({ summary: 'A' })
     const other = await world.decide({ summary: 'B' })
     await reconsider(other.id)
@@ -427,7 +485,7 @@ describe('a decision that is in doubt', () => {
     expect(await statusOf(other.id)).toBe('provisional')
   })
 
-  test('is active again after a second look at it', async () => {
+  test('a provisional decision becomes active by a confirmation', async () => {
     const { id } = await world.decide({ summary: 'A' })
     await reconsider(id)
     expect(await open()).toEqual(['Reconsideration flagged: A'])
@@ -435,7 +493,8 @@ describe('a decision that is in doubt', () => {
     expect(await statusOf(id)).toBe('active')
     expect(await open()).toEqual([])
     expect((await entries('answer')).at(-1)).toMatchObject({
-      ...{ summary: 'Stands after a second look: A', detail: 'It was measured.' },
+      summary: 'Confirmed after reconsideration: A',
+      detail: 'It was measured.',
     })
     const told = world.told().length
     expect(await reconsider(id, true)).toMatchObject({ flagged: false, status: 'active' })
@@ -443,11 +502,11 @@ describe('a decision that is in doubt', () => {
   })
 })
 
-describe('a decision that stands after a second look', () => {
+describe('a confirmed decision', () => {
   const reconsider = (decision_id: string, stands = false) =>
     world.decisions.reconsider(world.bob, { decision_id, new_context: 'It was measured.', stands })
 
-  test('is in doubt until somebody was told what was decided against it meanwhile', async () => {
+  test('a confirmed decision stays provisional until unreported conflicts are reported', async () => {
     const one = await world.decide({ summary: 'A' })
     await reconsider(one.id)
     const other = await world.decide({ summary: 'B' })
@@ -455,13 +514,14 @@ describe('a decision that stands after a second look', () => {
     const answer = await reconsider(one.id, true)
     expect(answer).toMatchObject({ flagged: true, status: 'provisional' })
     expect((await entries('warning')).at(-1)).toMatchObject({
-      ...{ id: answer.warning_id, relates_to: [one.id, other.id] },
+      id: answer.warning_id,
+      relates_to: [one.id, other.id],
     })
     expect(await reconsider(one.id, true)).toMatchObject({ flagged: false, status: 'active' })
     expect([await statusOf(one.id), await statusOf(other.id)]).toEqual(['active', 'active'])
   })
 
-  test('leaves it open that another one contradicts it', async () => {
+  test('a confirmation leaves the conflict warning of another decision open', async () => {
     const one = await world.decide({ summary: 'A' })
     const other = await world.decide({ summary: 'B' })
     await reconsider(one.id)
@@ -471,7 +531,7 @@ describe('a decision that stands after a second look', () => {
     expect(open.entries).toMatchObject([{ relates_to: [other.id, one.id] }])
   })
 
-  test('holds beside what was weighed before, once what came later is taken back', async () => {
+  test('a confirmation weighs the earlier conflicts, and the later one still has to be resolved', async () => {
     const one = await world.decide({ summary: 'A' })
     const other = await world.decide({ summary: 'B' })
     await reconsider(other.id, true)
@@ -483,7 +543,7 @@ describe('a decision that stands after a second look', () => {
     expect([await statusOf(one.id), await statusOf(other.id)]).toEqual(['active', 'active'])
   })
 
-  test('is active once that is taken back, without a third look', async () => {
+  test('a confirmed decision becomes active when its last conflict ends', async () => {
     const one = await world.decide({ summary: 'A' })
     await reconsider(one.id)
     const other = await world.decide({ summary: 'B' })
@@ -492,7 +552,7 @@ describe('a decision that stands after a second look', () => {
     expect(await statusOf(one.id)).toBe('active')
   })
 
-  test('takes the place of another only then', async () => {
+  test('a confirmed decision supersedes another only once it is active', async () => {
     const former = await world.decide({ summary: 'Old', scope: 'lib/' })
     await world.decide({ summary: 'A' })
     const { id, status } = await world.decide({ summary: 'B', supersedes: former.id })
@@ -501,7 +561,7 @@ describe('a decision that stands after a second look', () => {
     expect(await statusOf(former.id)).toBe('superseded')
   })
 
-  test('or contradicts nothing any more takes it then, and frees what that one kept in doubt', async () => {
+  test('a confirmed decision without conflicts supersedes at once, and resolves conflicts with the superseded one', async () => {
     const former = await world.decide({ summary: 'Old', scope: 'lib/' })
     const beside = await world.decide({ summary: 'Beside', scope: 'lib/' })
     const one = await world.decide({ summary: 'A' })
@@ -539,11 +599,11 @@ describe('finding decisions', () => {
     [{ since: '2026-03-01T12:01:00Z' }, ['tokens']],
     [{ status: 'overridden' }, []],
     [{ limit: 1 }, ['tokens']],
-  ])('by %j', async (input, expected) => {
+  ])('decisions are listed by %j', async (input, expected) => {
     expect(await list(input)).toEqual(expected)
   })
 
-  test('by words, best first', async () => {
+  test('a search ranks decisions by words', async () => {
     const search = (input: object) => world.decisions.search(world.bob, SearchDecisionsInput.parse(input))
     const found = await search({ query: 'where are sessions stored' })
     expect(found).toMatchObject({ degraded: true, results: [{ decision: { summary: 'tokens' } }] })
@@ -551,7 +611,7 @@ describe('finding decisions', () => {
   })
 })
 
-test('commits are linked to a decision, each once, and not without end', async () => {
+test('a commit is linked to a decision once, and links are limited', async () => {
   const { id } = await world.decide({ summary: 'A' })
   const link = (commit_hash: string) =>
     world.decisions.linkCommit(world.bob, { decision_id: id, commit_hash })

@@ -1,17 +1,17 @@
-/** Bounded answers. */
+/** Tests the size limits of answers. */
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
-import { LIMITS } from '../../../../src/contracts/limits.ts'
+import { LIMITS } from '../../../../src/contracts/limits/limits.ts'
 import { cut, fieldsOf, textOf, within } from '../../../../src/modules/git/output.ts'
 
 describe('an answer', () => {
-  test('carries as many as were asked for', () => {
+  test('an answer contains the requested number of items', () => {
     expect(within([1, 2, 3], 3)).toEqual({ kept: [1, 2, 3], truncated: false })
     expect(within([1, 2, 3], 2)).toEqual({ kept: [1, 2], truncated: true })
     expect(within([], 0)).toEqual({ kept: [], truncated: false })
   })
 
-  test('never carries more than fits a frame', () => {
+  test('an answer never exceeds a frame', () => {
     const items = fc.array(fc.string({ maxLength: 5_000 }), { maxLength: 100 })
     fc.assert(
       fc.property(items, fc.nat(100), (texts, count) => {
@@ -26,14 +26,14 @@ describe('an answer', () => {
 })
 
 describe('a text', () => {
-  test('is cut between characters', () => {
+  test('a text is cut between characters', () => {
     expect(cut('abc', 3)).toEqual({ text: 'abc', cut: false })
     expect(cut('abcd', 3)).toEqual({ text: 'abc', cut: true })
     expect(cut('ab😀', 3)).toEqual({ text: 'ab', cut: true })
     expect(cut('ab😀', 4)).toEqual({ text: 'ab😀', cut: false })
   })
 
-  test('is whatever git says, one U+FFFD for what is none', () => {
+  test("invalid bytes in git's output are replaced by U+FFFD", () => {
     expect(textOf(Buffer.from([0xef, 0xbb, 0xbf, 0x41]))).toBe('\ufeffA')
     expect(fieldsOf({ stdout: Buffer.from([0xe9, 0, 0xc3, 0, 0x41, 0, 0x42]) })).toEqual([
       '\ufffd',

@@ -1,11 +1,11 @@
-/** Where links are kept. The memory of other tests keeps the same promises. */
+/** Tests where links are stored. The in-memory store of other tests has the same guarantees. */
 import { describe, expect, test } from 'vitest'
 import { COMMIT_LINK, type CommitLink } from '../../../../src/contracts/git.ts'
-import { LIMITS } from '../../../../src/contracts/limits.ts'
-import type { CommitLinks } from '../../../../src/modules/git/needs.ts'
+import { LIMITS } from '../../../../src/contracts/limits/limits.ts'
+import type { CommitLinks } from '../../../../src/modules/git/deps.ts'
 import { recordedLinks } from '../../../../src/modules/git/recorded-links.ts'
-import { memoryLinks } from '../../../support/git-world.ts'
-import { recordWorld, type RecordWorld } from '../../../support/record-world.ts'
+import { memoryLinks } from '../../../support/worlds/git-world.ts'
+import { recordWorld, type RecordWorld } from '../../../support/worlds/record-world.ts'
 
 const asking = (scope: string | null = null) => ({
   caller: { tenant_id: 'local', kind: 'agent', identity: 'bob' } as const,
@@ -17,7 +17,11 @@ const recorded = async (): Promise<RecordWorld & { links: (scope?: string) => Co
 }
 
 const link = (sha: string, issue: string, more: Partial<CommitLink> = {}): CommitLink => ({
-  ...{ sha, issue, relation: null, subject: `about ${issue}`, linked_by: 'bob' },
+  sha,
+  issue,
+  relation: null,
+  subject: `about ${issue}`,
+  linked_by: 'bob',
   linked_at: '2026-01-01T00:00:00.000Z',
   ...more,
 })
@@ -26,7 +30,7 @@ describe.each([
   ['recorded', async () => (await recorded()).links()],
   ['in memory', () => Promise.resolve(memoryLinks())],
 ])('links %s', (_, open) => {
-  test('are kept once for each commit and issue, as they were first', async () => {
+  test('links are stored once for each commit and issue, in their first form', async () => {
     const links = await open()
     const first = link('a', '#1', { note: 'half of it', relation: 'closes' })
     expect(await links.add(first)).toBe('added')
@@ -36,7 +40,7 @@ describe.each([
     expect(await links.list({ sha: 'a', issue: '#1' })).toEqual([first])
   })
 
-  test('are listed newest first, all or those that are meant', async () => {
+  test('links are listed newest first, all or filtered', async () => {
     const links = await open()
     for (const [sha, issue] of [
       ['a', '#1'],
@@ -54,7 +58,7 @@ describe.each([
 })
 
 describe('recorded links', () => {
-  test('are all listed, however many pages they fill', async () => {
+  test('recorded links are all listed, whatever the number of pages', async () => {
     const world = await recorded()
     const store = world.project('/projects/bob')
     const count = LIMITS.records_page_max + 1
@@ -69,7 +73,7 @@ describe('recorded links', () => {
     expect(new Set(listed.map(({ sha }) => sha)).size).toBe(count)
   })
 
-  test('belong to their project', async () => {
+  test('recorded links belong to their project', async () => {
     const world = await recorded()
     await world.projects.at('/projects/other')
     await world.links('/projects/other').add(link('a', '#1'))
@@ -78,7 +82,7 @@ describe('recorded links', () => {
     expect(await world.project('/projects/other').list(COMMIT_LINK.name)).toHaveLength(1)
   })
 
-  test('that are made at the same moment are one', async () => {
+  test('recorded links created at the same moment are stored once', async () => {
     const { links } = await recorded()
     await Promise.all([1, 2, 3].map(() => links().add(link('a', '#1'))))
     expect(await links().list({})).toHaveLength(1)

@@ -5,11 +5,11 @@ import {
   GraphQueryInput,
   NeighborsInput,
   PathInput,
-} from '../../../../src/contracts/graph.ts'
-import { LIMITS } from '../../../../src/contracts/limits.ts'
-import { entityNamed } from '../../../../src/modules/graph/service.ts'
-import { memoryWorld, type MemoryWorld } from '../../../support/memory-world.ts'
-import { refusedWith } from '../../../support/small-hub.ts'
+} from '../../../../src/contracts/memory/graph.ts'
+import { LIMITS } from '../../../../src/contracts/limits/limits.ts'
+import { entityNamed } from '../../../../src/modules/graph/entity-named.ts'
+import { memoryWorld, type MemoryWorld } from '../../../support/worlds/memory-world.ts'
+import { refusedWith } from '../../../support/worlds/small-hub.ts'
 
 let world: MemoryWorld
 beforeEach(async () => {
@@ -27,24 +27,28 @@ const around = async (input: object) => {
 const kept = (kind: string) => world.project('/projects/bob').list(kind)
 
 describe('an entity', () => {
-  test('of a name and type that is there gets the new properties beside the old', async () => {
+  test('an existing entity of the same name and type gets new properties in addition to the old', async () => {
     const id = await entity('src/a.ts', 'file', { owner: 'ann', lines: '10' })
     await world.clock.advance(1_000)
     expect(await entity('src/a.ts', 'file', { lines: '12' })).toBe(id)
     expect(await entity('src/a.ts', 'module')).not.toBe(id)
     expect((await kept('entity'))[0]?.body).toEqual({
-      ...{ id, name: 'src/a.ts', type: 'file', properties: { owner: 'ann', lines: '12' } },
-      ...{ created_at: '2026-03-01T12:00:00.000Z', updated_at: '2026-03-01T12:00:01.000Z' },
+      id,
+      name: 'src/a.ts',
+      type: 'file',
+      properties: { owner: 'ann', lines: '12' },
+      created_at: '2026-03-01T12:00:00.000Z',
+      updated_at: '2026-03-01T12:00:01.000Z',
     })
   })
 
-  test('that is added by many at once is there once', async () => {
+  test('an entity added by concurrent calls exists once', async () => {
     const ids = await Promise.all(Array.from({ length: 20 }, () => entity('src/a.ts')))
     expect(new Set(ids).size).toBe(1)
     expect(await kept('entity')).toHaveLength(1)
   })
 
-  test('has no more properties than anybody reads, however often some are added', async () => {
+  test('an entity has a limited number of properties, also over several calls', async () => {
     const some = (from: number, count: number) =>
       Object.fromEntries(Array.from({ length: count }, (_, n) => [`p${from + n}`, 'x']))
     await entity('a', 'file', some(0, LIMITS.properties_max))
@@ -60,58 +64,65 @@ describe('an entity', () => {
   test.each<[string, object]>([
     ['without a name', { name: '', type: 'file' }],
     ['of an unknown type', { name: 'a', type: 'galaxy' }],
-    ['with a property that is no text', { name: 'a', type: 'file', properties: { lines: 10 } }],
+    ['with a property that is not text', { name: 'a', type: 'file', properties: { lines: 10 } }],
     [
-      'with more properties than anybody reads',
+      'with too many properties',
       {
         name: 'a',
         type: 'file',
         properties: Object.fromEntries([...Array(65).keys()].map((n) => [`p${n}`, ''])),
       },
     ],
-  ])('%s is refused', (_, input) => {
+  ])('an entity %s is rejected', (_, input) => {
     expect(AddEntityInput.safeParse(input).success).toBe(false)
   })
 })
 
 describe('a relation', () => {
-  test('is between what is named by id or by name, and there once', async () => {
+  test('a relation connects entities named by id or by name, and exists once', async () => {
     const [a, b] = [await entity('a'), await entity('b')]
     const id = await relate('a', b)
     expect(await relate(a, 'b', 'imports', { line: '3' })).toBe(id)
     expect(await relate('b', 'a')).not.toBe(id)
     expect(await relate('a', 'b', 'calls')).not.toBe(id)
     expect((await kept('relation'))[0]?.body).toMatchObject({
-      ...{ id, source: a, target: b, type: 'imports', properties: { line: '3' } },
+      id,
+      source: a,
+      target: b,
+      type: 'imports',
+      properties: { line: '3' },
     })
   })
 
-  test('with what is not there, or is there twice, is refused with what was meant', async () => {
+  test('a relation with a missing or ambiguous entity is rejected with suggestions', async () => {
     await entity('src/auth.ts')
     await entity('two', 'file')
     await entity('two', 'module')
     await expect(relate('src/auht.ts', 'two')).rejects.toMatchObject({
-      ...{ code: 'entity_unknown', hint: 'Did you mean "src/auth.ts"?' },
+      code: 'entity_unknown',
+      hint: 'Did you mean "src/auth.ts"?',
     })
-    // Of many names only the likeliest are held against it.
+    // A text is compared only with the most likely names.
     for (let n = 0; n < 501; n++) await entity(`src/module-${n}/file-${n}.go`)
     await expect(relate('src/auht.ts', 'two')).rejects.toMatchObject({ hint: 'Did you mean "src/auth.ts"?' })
     await expect(relate('srv/auth.ts', 'two')).rejects.toMatchObject({ hint: 'Did you mean "src/auth.ts"?' })
     await expect(relate('src/auth.ts', 'two')).rejects.toMatchObject({
-      ...{
-        code: 'entity_unknown',
-        detail: expect.stringMatching(/2 entities .*\(file\).*\(module\)/) as string,
-      },
+      code: 'entity_unknown',
+      detail: expect.stringMatching(/2 entities .*\(file\).*\(module\)/) as string,
     })
     expect(RelationTypes('likes')).toBe(false)
   })
 })
 
-describe('a name that none of 20,000 entities has', () => {
+describe('an unknown name among 20,000 entities', () => {
   const called = (names: string[]) =>
     names.map((name, n) => ({
-      ...{ id: `e${n}`, name, type: 'file', properties: {} },
-      ...{ created_at: '2026-03-01T12:00:00.000Z', updated_at: '2026-03-01T12:00:00.000Z' },
+      id: `e${n}`,
+      name,
+      type: 'file',
+      properties: {},
+      created_at: '2026-03-01T12:00:00.000Z',
+      updated_at: '2026-03-01T12:00:00.000Z',
     }))
   const files = (folder: string) => Array.from({ length: 20_000 }, (_, n) => `${folder}/module-${n}.ts`)
 
@@ -127,14 +138,14 @@ describe('a name that none of 20,000 entities has', () => {
     ['a slip in the first word', 'scr/auth/session.ts', 'src/auth/session.ts', files('src/auth')],
     ['a slip in the only word', 'Sesion', 'Session', files('Service')],
     ['the wrong case', 'usersession', 'UserSession', files('src')],
-  ])('is told what was meant: %s', (_, asked, meant, others) => {
+  ])('an unknown name is rejected with suggestions: %s', (_, asked, meant, others) => {
     expect(() => entityNamed(called([...others, meant]), asked)).toThrow(
       expect.objectContaining({ hint: `Did you mean ${JSON.stringify(meant)}?` }),
     )
   })
 
   test.each(['x', '…', 'Qqqqqq', `${'src '.repeat(128)}`])(
-    'is told nothing where nothing is near: %s',
+    'an unknown name without a similar one is rejected without suggestions: %s',
     (asked) => {
       expect(() => entityNamed(called(files('src')), asked)).toThrow(
         expect.not.objectContaining({ hint: expect.stringContaining('Did you mean') as string }),
@@ -145,7 +156,7 @@ describe('a name that none of 20,000 entities has', () => {
 
 const RelationTypes = (type: string) => AddRelationInput.safeParse({ source: 'a', target: 'b', type }).success
 
-describe('what is around an entity', () => {
+describe('neighbours of an entity', () => {
   beforeEach(async () => {
     for (const name of ['a', 'b', 'c', 'd', 'e', 'alone']) await entity(name)
     await relate('a', 'b')
@@ -164,21 +175,21 @@ describe('what is around an entity', () => {
     ],
     [{ entity: 'b', relation_types: ['calls'] }, ['outgoing calls c']],
     [{ entity: 'alone', depth: 3 }, []],
-  ])('%j is %j', async (input, expected) => {
+  ])('neighbours for %j are %j', async (input, expected) => {
     expect(await around(input)).toEqual(expected)
   })
 
-  test('is cut where there is more than was asked for, and says so', async () => {
+  test('neighbours beyond the limit are omitted, which is marked', async () => {
     const answer = await world.graph.neighbors(world.bob, NeighborsInput.parse({ entity: 'a', limit: 1 }))
     expect(answer).toMatchObject({ center: { name: 'a' }, truncated: true, neighbors: [{}] })
   })
 
-  test('is looked at three relations deep, and no deeper', () => {
+  test('neighbours are searched three relations deep, and no deeper', () => {
     for (const depth of [0, 4, 1.5])
       expect(NeighborsInput.safeParse({ entity: 'a', depth }).success).toBe(false)
   })
 
-  test('ends at a relation to what somebody took away', async () => {
+  test('relations to removed entities are skipped', async () => {
     const store = world.project('/projects/bob')
     const [b] = (await store.list('entity')).filter(({ body }) => body['name'] === 'b')
     await store.remove('entity', b?.id ?? '')
@@ -190,7 +201,7 @@ describe('what is around an entity', () => {
   const path = (from: string, to: string, max_length?: number) =>
     world.graph.path(world.bob, PathInput.parse({ from, to, ...(max_length && { max_length }) }))
 
-  test('is connected by the shortest way, whichever way relations point', async () => {
+  test('a path is the shortest way, whatever the direction of its relations', async () => {
     const found = await path('a', 'e')
     expect(found).toMatchObject({ found: true, length: 3 })
     expect(found.entities.map(({ name }) => name)).toEqual(['a', 'c', 'd', 'e'])
@@ -198,7 +209,7 @@ describe('what is around an entity', () => {
     expect(await path('a', 'a')).toMatchObject({ found: true, length: 0, entities: [{ name: 'a' }] })
   })
 
-  test('is whole also where all that is known of its places is more than one answer carries', async () => {
+  test('a path is complete even if the properties of its entities exceed an answer', async () => {
     const properties = Object.fromEntries(
       Array.from({ length: LIMITS.properties_max }, (_, n) => [`p${n}`, '…'.repeat(1_000)]),
     )
@@ -208,7 +219,7 @@ describe('what is around an entity', () => {
     expect(JSON.stringify(found).length).toBeLessThan(LIMITS.answer_list_bytes_max)
   })
 
-  test('is not connected where the way is too long, or where there is none', async () => {
+  test('a path that is too long or missing is reported as not connected', async () => {
     const none = { found: false, length: null, entities: [], relations: [] }
     expect(await path('a', 'e', 2)).toEqual(none)
     expect(await path('a', 'alone')).toEqual(none)
@@ -216,7 +227,7 @@ describe('what is around an entity', () => {
   })
 })
 
-test('entities are found by their names and by what they are said to be', async () => {
+test('entities are found by their names and properties', async () => {
   await entity('src/auth/jwt.ts', 'file', { purpose: 'signs tokens' })
   await entity('AuthService', 'class')
   await entity('src/billing.ts', 'file')

@@ -1,55 +1,76 @@
-import { ulidOfForeign } from '../../../../src/ports/foreign-id.ts'
+import { ulidForForeignId } from '../../../../src/ports/foreign-id.ts'
 import fs from 'node:fs'
 import path from 'node:path'
 import { beforeEach, describe, expect, test } from 'vitest'
 import { readTwining } from '../../../../src/cli/import/twining.ts'
-import { handOver } from '../../../../src/cli/import/hand-over.ts'
-import { ArchiveInput, ReadInput } from '../../../../src/contracts/blackboard.ts'
-import { WhyInput } from '../../../../src/contracts/decision.ts'
-import { ImportInput, type Imported } from '../../../../src/contracts/import.ts'
+import { upload } from '../../../../src/cli/import/upload.ts'
+import { ArchiveInput, ReadInput } from '../../../../src/contracts/memory/blackboard.ts'
+import { WhyInput } from '../../../../src/contracts/memory/decision.ts'
+import { ImportInput, type Imported } from '../../../../src/contracts/memory/import.ts'
 import { silentLog } from '../../../../src/ports/log.ts'
-import { projectOpener } from '../../../../src/storage/open-projects.ts'
-import { START } from '../../../support/fake-clock.ts'
-import { memoryWorld, type MemoryWorld } from '../../../support/memory-world.ts'
-import { playedPlaces } from '../../../support/played-places.ts'
+import { projectOpener } from '../../../../src/storage/file/project/open-projects.ts'
+import { START } from '../../../support/fakes/fake-clock.ts'
+import { memoryWorld, type MemoryWorld } from '../../../support/worlds/memory-world.ts'
+import { playedPlaces } from '../../../support/fakes/fake-path-inspector.ts'
 import { temporaryDirectory } from '../../../support/temporary-directory.ts'
-import { treeOf, TWINING_ANSWERED, twiningAnswers, twiningProject } from '../../../support/twining.ts'
+import { treeOf, TWINING_ANSWERED, twiningAnswers, twiningProject } from '../../../support/disk/twining.ts'
 
 let world: MemoryWorld
 const operator = (scope: string | null = '/projects/shop') => world.as('operator', { scope })
 const take = (input: object, scope?: string | null): Promise<Imported> =>
-  world.imports.import(operator(scope), ImportInput.parse(JSON.parse(JSON.stringify(input))))
+  world.memoryImport.import(operator(scope), ImportInput.parse(JSON.parse(JSON.stringify(input))))
 
 const ID = (letter: string) => `01M7XS92Q7${letter.repeat(16)}`
 const TIME = '2026-01-01T10:00:00.000Z'
 const entry = (letter: string, more: object = {}) => ({
-  ...{ id: ID(letter), timestamp: TIME, agent_id: 'ann', entry_type: 'finding', summary: letter },
+  id: ID(letter),
+  timestamp: TIME,
+  agent_id: 'ann',
+  entry_type: 'finding',
+  summary: letter,
   ...more,
 })
 const decision = (letter: string, more: object = {}) => ({
-  ...{ id: ID(letter), timestamp: TIME, agent_id: 'ann', domain: 'api', scope: 'src/', summary: letter },
-  ...{ context: 'c', rationale: 'r', ...more },
+  id: ID(letter),
+  timestamp: TIME,
+  agent_id: 'ann',
+  domain: 'api',
+  scope: 'src/',
+  summary: letter,
+  context: 'c',
+  rationale: 'r',
+  ...more,
 })
 const entity = (letter: string, more: object = {}) => ({
-  ...{ id: ID(letter), name: letter, type: 'file', properties: {}, created_at: TIME, updated_at: TIME },
+  id: ID(letter),
+  name: letter,
+  type: 'file',
+  properties: {},
+  created_at: TIME,
+  updated_at: TIME,
   ...more,
 })
 const relation = (letter: string, source: string, target: string, more: object = {}) => ({
-  ...{ id: ID(letter), source: ID(source), target: ID(target), type: 'imports', properties: {} },
-  ...{ created_at: TIME, ...more },
+  id: ID(letter),
+  source: ID(source),
+  target: ID(target),
+  type: 'imports',
+  properties: {},
+  created_at: TIME,
+  ...more,
 })
 const all = { taken: 1, known: 0, changed: 0, rejected: 0 }
 const known = { taken: 0, known: 1, changed: 0, rejected: 0 }
 const nothing = { taken: 0, known: 0, changed: 0, rejected: 0 }
 
-test('text that was cut in the middle of a character is the same when it comes again', async () => {
+test('a text with a lone surrogate counts as known at the next import', async () => {
   world = await memoryWorld()
   const items = { entries: [entry('A', { summary: 'cut \ud83d' })] }
   expect((await take(items)).counts.entries).toEqual(all)
   expect((await take(items)).counts.entries).toEqual(known)
 })
 
-describe('a whole folder of another tool', () => {
+describe('the folder of another tool', () => {
   let root: string
   let folder: string
   beforeEach(async () => {
@@ -60,21 +81,24 @@ describe('a whole folder of another tool', () => {
   const takeAll = () => {
     const { items, unread } = readTwining(folder)
     expect(unread).toEqual([])
-    return handOver(items, (input) => take(input, root))
+    return upload(items, (input) => take(input, root))
   }
 
-  test('is told here as its own server told it', async () => {
+  test("an imported folder gives the same answers as the other tool's own server", async () => {
     const { counts } = await takeAll()
     expect(counts).toEqual({
-      ...{ entries: { ...all, taken: 22 }, decisions: { ...all, taken: 7 } },
-      ...{ entities: { ...all, taken: 25 }, relations: { ...all, taken: 24 }, archived: nothing },
+      entries: { ...all, taken: 22 },
+      decisions: { ...all, taken: 7 },
+      entities: { ...all, taken: 25 },
+      relations: { ...all, taken: 24 },
+      archived: nothing,
     })
-    const { blackboard, decisions, graph, memory } = world
+    const { blackboard, decisions, graph, context: memory } = world
     const call = operator(root)
     for (const [asked, expected] of Object.entries(twiningAnswers())) {
       const [word = '', about = ''] = asked.split(' ')
       if (word === 'status') {
-        // Agents are told elsewhere here, and the sentence is not made.
+        // Agents are reported elsewhere, and turnbell does not compose the summary sentence.
         const { registered_agents: _, active_agents: __, summary: ___, ...counted } = expected
         expect(await blackboard.status(call)).toMatchObject(counted)
       } else if (word === 'why') {
@@ -95,7 +119,7 @@ describe('a whole folder of another tool', () => {
     }
   })
 
-  test('taken over twice changes no byte, and says that everything was known', async () => {
+  test('a repeated import changes no byte and counts every item as known', async () => {
     await takeAll()
     const before = treeOf(path.join(root, '.turnbell'))
     const again = await takeAll()
@@ -106,7 +130,7 @@ describe('a whole folder of another tool', () => {
     expect(world.told().filter(({ type }) => type === 'memory.imported')).toHaveLength(1)
   })
 
-  test('loses nothing of what only the other tool knows', async () => {
+  test('an import keeps fields that only the other tool knows', async () => {
     await takeAll()
     const id = '01M7XS932MPZ7FSJJAGAJFT9JC'
     expect(await world.decisions.read(operator(root), id)).toMatchObject({ assembled_before: false })
@@ -117,7 +141,7 @@ describe('a whole folder of another tool', () => {
       expect(sorted(read('.turnbell', 'graph', name))).toEqual(sorted(read('.twining', 'graph', name)))
   })
 
-  test('that was archived here meanwhile does not come back', async () => {
+  test('an entry that was archived after its import does not come back', async () => {
     await takeAll()
     const call = operator(root)
     const { archived_count } = await world.blackboard.archive(call, ArchiveInput.parse({ summarize: false }))
@@ -128,24 +152,25 @@ describe('a whole folder of another tool', () => {
   })
 })
 
-describe('what is taken over', () => {
+describe('an import', () => {
   beforeEach(async () => {
     world = await memoryWorld()
   })
 
-  test('becomes memory of just that directory, which is a known project then', async () => {
+  test('an import into a directory registers that directory as a project', async () => {
     await world.projects.at('/work')
     const { project_id } = await take({ entries: [entry('A')] }, '/projects/shop/')
     expect(world.projects.find('/projects/shop')?.project_id).toBe(project_id)
     expect(world.told().at(-1)).toMatchObject({
-      ...{ type: 'memory.imported', agent_id: 'operator' },
+      type: 'memory.imported',
+      agent_id: 'operator',
       data: { project_id, entries: 1, decisions: 0 },
     })
     const outer = await world.blackboard.read(operator('/work'), ReadInput.parse({}))
     expect(outer.total_count).toBe(0)
   })
 
-  test('becomes memory of just that directory also in a repository, or below a memory, that nobody knows', async () => {
+  test('an import into a directory of an unregistered repository or memory registers that directory alone', async () => {
     const held = { memories: ['/src/clone'], repositories: ['/src/new'], homes: ['/home/ada'] }
     world = await memoryWorld({ places: playedPlaces(held) })
     for (const root of ['/src/clone/lib', '/src/new/lib', '/home/ada/lib']) {
@@ -155,9 +180,9 @@ describe('what is taken over', () => {
   })
 
   test.each([
-    ['a home', '/home/ada', /is no project: a home of turnbell is there/],
+    ['a home', '/home/ada', /is not a project: it has a turnbell home/],
     ['what is not there, below a memory that nobody knows', '/gone/clone/lib', /no directory/],
-  ])('is refused for %s', async (_, scope, detail) => {
+  ])('an import into %s is rejected', async (_, scope, detail) => {
     world = await memoryWorld({ places: playedPlaces({ memories: ['/gone/clone'], homes: ['/home/ada'] }) })
     const before = world.projects.list()
     const taking = take({ entries: [entry('A')] }, scope)
@@ -166,7 +191,7 @@ describe('what is taken over', () => {
   })
 
   test.each(['/gone/shop', 'nobody'])(
-    'is refused for %s, which is no project and becomes none',
+    'an import into %s is rejected, and no project is registered',
     async (scope) => {
       const before = world.projects.list()
       await expect(take({ entries: [entry('A')] }, scope)).rejects.toMatchObject({ code: 'project_unknown' })
@@ -174,7 +199,7 @@ describe('what is taken over', () => {
     },
   )
 
-  test('keeps its fields, ids and times, and types that nobody can make here', async () => {
+  test('imported records keep their fields, ids and times, also of types that cannot be created here', async () => {
     await take({
       entries: [entry('A', { mood: 'good', timestamp: '2026-01-01T12:00:00+02:00' })],
       entities: [entity('B', { type: 'agent' }), entity('C')],
@@ -196,18 +221,15 @@ describe('what is taken over', () => {
     ['a decision', 'decisions', decision('A'), decision('A', { status: 'superseded' })],
     ['an entity', 'entities', entity('A'), entity('A', { properties: { a: '1' } })],
     ['a relation', 'relations', relation('A', 'B', 'C'), relation('A', 'B', 'D')],
-  ])(
-    '%s that is here and says something else stays as it is here, and is told',
-    async (_, sort, one, other) => {
-      await take({ [sort]: [one] })
-      const { counts, changed } = await take({ [sort]: [other] })
-      expect(counts).toMatchObject({ [sort]: { ...nothing, changed: 1 } })
-      expect(changed).toEqual([{ sort, id: ID('A') }])
-      expect((await take({ [sort]: [one] })).counts).toMatchObject({ [sort]: known })
-    },
-  )
+  ])('%s that exists with other content stays unchanged and is reported', async (_, sort, one, other) => {
+    await take({ [sort]: [one] })
+    const { counts, changed } = await take({ [sort]: [other] })
+    expect(counts).toMatchObject({ [sort]: { ...nothing, changed: 1 } })
+    expect(changed).toEqual([{ sort, id: ID('A') }])
+    expect((await take({ [sort]: [one] })).counts).toMatchObject({ [sort]: known })
+  })
 
-  test('leads relations to the entity that is here under another id', async () => {
+  test('an imported relation is redirected to the entity that exists under another id', async () => {
     const { id } = await world.graph.addEntity(operator(), { name: 'B', type: 'file', properties: {} })
     const first = await take({ entities: [entity('B'), entity('C')] })
     expect(first.same_as).toEqual({ [ID('B')]: id })
@@ -216,16 +238,19 @@ describe('what is taken over', () => {
     expect((await take({ relations, same_as: first.same_as })).counts.relations).toEqual(all)
     const { neighbors } = await world.graph.neighbors(operator(), { entity: id, depth: 1, limit: 9 })
     expect(neighbors).toMatchObject([{ entity: { id: ID('C') }, relation: { id: ID('D'), source: id } }])
-    // All of it in one call.
+    // Sends everything in one call.
     const again = await take({ entities: [entity('B'), entity('C')], relations })
     expect(again.counts).toMatchObject({ entities: { ...known, known: 2 }, relations: known })
   })
 
-  test('draws no relation a second time that is here between the same entities', async () => {
+  test('an imported relation that exists between the same entities is not stored again', async () => {
     const one = await world.graph.addEntity(operator(), { name: 'B', type: 'file', properties: {} })
     const other = await world.graph.addEntity(operator(), { name: 'C', type: 'file', properties: {} })
     await world.graph.addRelation(operator(), {
-      ...{ source: one.id, target: other.id, type: 'imports', properties: {} },
+      source: one.id,
+      target: other.id,
+      type: 'imports',
+      properties: {},
     })
     const { counts } = await take({
       entities: [entity('B'), entity('C')],
@@ -234,21 +259,21 @@ describe('what is taken over', () => {
     expect(counts.relations).toEqual({ ...all, known: 1 })
   })
 
-  test('puts what was archived there into the archive of the same day here', async () => {
+  test('archived entries are imported into the archive of the same day', async () => {
     const archived = [{ day: '2026-01-05', entry: entry('A') }]
     expect((await take({ archived })).counts.archived).toEqual(all)
     expect((await world.blackboard.read(operator(), ReadInput.parse({}))).total_count).toBe(0)
     const rows = await world.project('/projects/shop').list('archive/2026-01-05')
     expect(rows).toMatchObject([{ id: ID('A') }])
     expect((await take({ archived })).counts.archived).toEqual(known)
-    // It was archived there after it was taken over the last time, or the other way around.
+    // An entry archived in the source after its first import, or archived here.
     expect((await take({ entries: [entry('A')] })).counts.entries).toEqual(known)
     await take({ entries: [entry('B')] })
     const later = await take({ archived: [{ day: '2026-01-06', entry: entry('B') }] })
     expect(later.counts.archived).toEqual(known)
   })
 
-  test('takes items of foreign ids under the ULIDs that a project gives them, with their links', async () => {
+  test('items with foreign ids are imported under ULIDs, with their links', async () => {
     const { counts } = await take({
       entities: [entity('B', { id: 'n1', name: 'p' }), entity('C', { id: 'n2', name: 'q' })],
       relations: [relation('D', 'B', 'C', { id: 'r', source: 'n1', target: 'n2' })],
@@ -259,7 +284,7 @@ describe('what is taken over', () => {
     const [taken] = await world.project('/projects/shop').list('entry')
     const [former] = await world.project('/projects/shop').list('archive/2026-01-05')
     expect(taken?.body).toMatchObject({ foreign_id: 'hook-1', relates_to: [former?.id] })
-    expect(taken?.id).toBe(ulidOfForeign('hook-1', taken?.body ?? {}))
+    expect(taken?.id).toBe(ulidForForeignId('hook-1', taken?.body ?? {}))
     expect(
       (await take({ entries: [entry('A', { id: 'hook-1', relates_to: ['hook-2'] })] })).counts.entries,
     ).toEqual({
@@ -284,7 +309,7 @@ describe('what is taken over', () => {
     ['a decision of no domain', 'decisions', decision('A', { domain: undefined }), /domain/],
     ['an entity without a name', 'entities', entity('A', { name: undefined }), /name/],
     ['a relation that leads nowhere', 'relations', relation('A', 'B', 'C', { target: 'x' }), /target/],
-  ])('is all but %s, and that is told with the reason', async (_, sort, bad, reason) => {
+  ])('an import leaves out %s and reports the reason', async (_, sort, bad, reason) => {
     const made: Record<string, object> = { entries: entry('F'), decisions: decision('F') }
     const good = made[sort] ?? (sort === 'entities' ? entity('F') : relation('F', 'B', 'C'))
     const { counts, rejected } = await take({ [sort]: [bad, good] })
@@ -292,13 +317,13 @@ describe('what is taken over', () => {
     expect(rejected).toMatchObject([{ sort, at: 0, reason: expect.stringMatching(reason) as string }])
   })
 
-  test('is nothing where nothing was handed over, and nobody is told', async () => {
+  test('an import of nothing changes nothing and publishes no event', async () => {
     const told = world.told().length
     expect((await take({})).counts).toMatchObject({ entries: nothing, relations: nothing })
     expect(world.told()).toHaveLength(told)
   })
 
-  test('goes to the hub itself where no project is named', async () => {
+  test("an import without a project goes to the hub's own memory", async () => {
     expect(await take({ entries: [entry('A')] }, null)).toMatchObject({
       project_id: null,
       counts: { entries: all },

@@ -1,12 +1,12 @@
-/** What is said of a place by a link is said of the place. The links are real ones. */
+/** Paths of records that are given through symbolic links. The links are real ones. */
 import fs from 'node:fs'
 import path from 'node:path'
 import { beforeEach, describe, expect, test } from 'vitest'
-import { PostInput, ReadInput } from '../../../../src/contracts/blackboard.ts'
-import { AssembleInput } from '../../../../src/contracts/context.ts'
-import { DecideInput } from '../../../../src/contracts/decision.ts'
-import { systemPlaces } from '../../../../src/system/places.ts'
-import { memoryWorld, type MemoryWorld } from '../../../support/memory-world.ts'
+import { PostInput, ReadInput } from '../../../../src/contracts/memory/blackboard.ts'
+import { AssembleInput } from '../../../../src/contracts/memory/context.ts'
+import { DecideInput } from '../../../../src/contracts/memory/decision.ts'
+import { systemPathInspector } from '../../../../src/system/files/path-inspector.ts'
+import { memoryWorld, type MemoryWorld } from '../../../support/worlds/memory-world.ts'
 import { temporaryDirectory } from '../../../support/temporary-directory.ts'
 
 let top: string
@@ -20,10 +20,17 @@ beforeEach(async () => {
   fs.mkdirSync(at('data/project/src'), { recursive: true })
   fs.mkdirSync(at('me'))
   fs.symlinkSync('../data/project', at('me/link'))
-  const places = systemPlaces({ root: at('home') })
+  const places = systemPathInspector({ root: at('home') })
   looked = []
   world = await memoryWorld({
-    places: { ...places, real: (given) => (looked.push(given), places.real(given)) },
+    places: {
+      ...places,
+      realPath(given) {
+        // Each call checks whether the project's root is still in place.
+        if (given !== at('data/project')) looked.push(given)
+        return places.realPath(given)
+      },
+    },
   })
   const { project_id } = await world.projects.add({ path: at('me/link') })
   ada = world.as('ada', { scope: project_id })
@@ -35,8 +42,12 @@ const decide = (scope: string, affected_files: string[] = []) =>
   world.decisions.decide(
     ada,
     DecideInput.parse({
-      ...{ domain: 'implementation', scope, affected_files, summary: 'Do it' },
-      ...{ context: 'It was open.', rationale: 'It is simple.' },
+      domain: 'implementation',
+      scope,
+      affected_files,
+      summary: 'Do it',
+      context: 'It was open.',
+      rationale: 'It is simple.',
     }),
   )
 const scopes = async () => {
@@ -48,25 +59,28 @@ const why = async (scope: string) => {
   return decisions.length
 }
 const warned = async (scope: string) => {
-  const answer = await world.memory.assemble(ada, AssembleInput.parse({ task: 'x', scope }))
+  const answer = await world.context.assemble(ada, AssembleInput.parse({ task: 'x', scope }))
   return [answer.active_warnings.length, answer.active_decisions.length]
 }
 
-describe('a path by a link to the project', () => {
-  test.each(['me/link', 'data/project'])('is the same place: what was said by %s is found', async (said) => {
-    await warn(at(`${said}/src/a.ts`))
-    await decide(at(`${said}/src/a.ts`), [at(`${said}/lib/not-there-yet.ts`)])
-    expect(await scopes()).toEqual(['src/a.ts'])
-    for (const asked of ['src/a.ts', at('me/link/src/a.ts'), at('data/project/src/a.ts'), at('me/link')]) {
-      expect(await why(asked), asked).toBe(1)
-      expect(await warned(asked), asked).toEqual([1, 1])
-    }
-    for (const asked of ['lib/not-there-yet.ts', at('me/link/lib/not-there-yet.ts')])
-      expect(await why(asked), asked).toBe(1)
-    expect(await why(at('me/link/src/b.ts'))).toBe(0)
-  })
+describe('a path through a symbolic link to the project', () => {
+  test.each(['me/link', 'data/project'])(
+    'records made through %s are found under the path below the root',
+    async (said) => {
+      await warn(at(`${said}/src/a.ts`))
+      await decide(at(`${said}/src/a.ts`), [at(`${said}/lib/not-there-yet.ts`)])
+      expect(await scopes()).toEqual(['src/a.ts'])
+      for (const asked of ['src/a.ts', at('me/link/src/a.ts'), at('data/project/src/a.ts'), at('me/link')]) {
+        expect(await why(asked), asked).toBe(1)
+        expect(await warned(asked), asked).toEqual([1, 1])
+      }
+      for (const asked of ['lib/not-there-yet.ts', at('me/link/lib/not-there-yet.ts')])
+        expect(await why(asked), asked).toBe(1)
+      expect(await why(at('me/link/src/b.ts'))).toBe(0)
+    },
+  )
 
-  test('is called as by the root, however it is written', async () => {
+  test('a path through a link is stored relative to the root in every spelling', async () => {
     fs.symlinkSync('src', at('data/project/source'))
     fs.symlinkSync(at('me'), at('data/project/out'))
     const written = ['', '/', '/src/', '//src/./a.ts', '/lib/../src', '/source/a.ts', '/out/x', '/gone/a.ts']
@@ -76,14 +90,14 @@ describe('a path by a link to the project', () => {
     ])
   })
 
-  test('goes through a link that stands further up, or through another one', async () => {
+  test('a path is resolved through a link in a parent directory and through a chain of links', async () => {
     fs.symlinkSync('me', at('you'))
     fs.symlinkSync('link', at('me/again'))
     for (const name of ['you/link/src/a.ts', 'you/again/src/b.ts']) await warn(at(name))
     expect(await scopes()).toEqual(['src/a.ts', 'src/b.ts'])
   })
 
-  test('that leads elsewhere stays as it is, also where it leads to itself', async () => {
+  test('a link that leads elsewhere or to itself leaves the path unchanged', async () => {
     fs.mkdirSync(at('data/project-2/src'), { recursive: true })
     fs.symlinkSync('../data/project-2', at('me/link-2'))
     fs.symlinkSync('loop', at('me/loop'))
@@ -93,7 +107,7 @@ describe('a path by a link to the project', () => {
     expect(await scopes()).toEqual(elsewhere)
   })
 
-  test('is the only one that is looked for', async () => {
+  test('only links to the project itself are resolved', async () => {
     looked.length = 0
     await warn('src/a.ts')
     await decide(at('data/project/src/a.ts'), ['lib/b.ts', at('data/project/lib/c.ts')])
@@ -103,7 +117,7 @@ describe('a path by a link to the project', () => {
     expect(looked.length).toBeLessThan(40)
   })
 
-  test('is looked for once in one call, however many files are in the same directories', async () => {
+  test('each directory is looked up once per call', async () => {
     const files = (directory: string) => Array.from({ length: 100 }, (_, n) => `${directory}/f${n}.ts`)
     const below = (depth: number) => `/workspaces${'/gone'.repeat(depth - 1)}`
     looked.length = 0
@@ -114,7 +128,7 @@ describe('a path by a link to the project', () => {
     await decide('src/', files(below(9)))
     expect(looked).toHaveLength(1 + 9 + 100)
     expect(new Set(looked).size).toBe(looked.length)
-    // What has become a link since is seen by the next call.
+    // A link created after one call is found by the next.
     fs.symlinkSync('../data/project', at('me/later'))
     await decide(at('me/later/src/a.ts'), [at('me/later/lib/b.ts'), at('me/later/lib/c.ts')])
     for (const asked of ['src/a.ts', 'lib/b.ts', 'lib/c.ts'])
@@ -122,14 +136,14 @@ describe('a path by a link to the project', () => {
   })
 })
 
-test('a project that was kept with a link as its root is meant by its real path as well', async () => {
+test('a project registered by a link is also found by its real path', async () => {
   const kept = { root: at('me/link'), aliases: [], created_at: '2026-01-01T00:00:00.000Z' }
-  const former = world.home
+  const former = world.hub_records
   const [{ project_id } = { project_id: '' }] = world.projects
     .list()
     .filter(({ root }) => root.startsWith(top))
   await former.put('project', project_id, { project_id, ...kept })
-  world = await memoryWorld({ home: former, places: systemPlaces({ root: at('home') }) })
+  world = await memoryWorld({ hub_records: former, places: systemPathInspector({ root: at('home') }) })
   expect(world.projects.get(project_id).root).toBe(at('me/link'))
   await warn(at('data/project/src/a.ts'))
   await warn(at('me/link/src/a.ts'))

@@ -16,24 +16,24 @@ describe('a scope', () => {
     ['src/auth', 'src/auth/', true],
     ['AuthService', 'AuthService', true],
     ['AuthServiceTest', 'AuthService', false],
-  ])('%s lies in %s: %s', (inner, outer, expected) => {
+  ])('%s is within %s: %s', (inner, outer, expected) => {
     expect(within(inner, outer)).toBe(expected)
   })
 
-  test('is worth knowing for what lies in it, and for what it lies in', () => {
+  test('a scope concerns the scopes it contains and those that contain it', () => {
     expect(concerns('src/auth/', 'src/auth/jwt.ts')).toBe(true)
     expect(concerns('src/auth/jwt.ts', 'src/auth/')).toBe(true)
     expect(concerns('project', 'src/auth/jwt.ts')).toBe(true)
     expect(concerns('src/billing/', 'src/auth/')).toBe(false)
   })
 
-  test('is the same however it is spelt', () => {
+  test('spellings of one scope are the same scope', () => {
     expect(sameScope('./src/auth/', 'src/auth')).toBe(true)
     expect(sameScope('.', 'project')).toBe(true)
     expect(sameScope('src/auth', 'src')).toBe(false)
   })
 
-  test('is nearer the more of the path it shares, and nearest where it is the same', () => {
+  test('the nearness of two scopes grows with the path they share and is highest for the same scope', () => {
     const asked = 'src/auth/jwt/sign.ts'
     const scopes = ['src/auth/jwt/sign.ts', 'src/auth/jwt/', 'src/auth/', 'src/', 'project', 'src/billing/']
     const near = scopes.map((scope) => nearness(scope, asked))

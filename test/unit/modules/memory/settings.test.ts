@@ -1,13 +1,16 @@
 import { expect, test } from 'vitest'
-import { ProjectConfig } from '../../../../src/contracts/project-config.ts'
-import { FIRST_FILES } from '../../../../src/storage/file/project-layout.ts'
+import { ProjectConfig } from '../../../../src/contracts/memory/project-config.ts'
+import { FIRST_FILES } from '../../../../src/storage/file/project/project-layout.ts'
 import { readSettings } from '../../../../src/modules/memory/settings.ts'
 
-test('a project that says nothing has what is usual', () => {
+test('a project without settings has the defaults', () => {
   const { config, warnings } = readSettings(null)
   expect(warnings).toEqual([])
   expect(config).toEqual({
-    ...{ version: 1, project_name: '', embedding_model: 'all-MiniLM-L6-v2', conflict_resolution: 'human' },
+    version: 1,
+    project_name: '',
+    embedding_model: 'all-MiniLM-L6-v2',
+    conflict_resolution: 'human',
     archive: {
       auto_archive_on_commit: true,
       auto_archive_on_context_switch: true,
@@ -16,8 +19,12 @@ test('a project that says nothing has what is usual', () => {
     context_assembly: {
       default_max_tokens: 4_000,
       priority_weights: {
-        ...{ recency: 0.3, relevance: 0.4, decision_confidence: 0.2, warning_boost: 0.1 },
-        ...{ scope_proximity: 0.2, graph_connectivity: 0.1 },
+        recency: 0.3,
+        relevance: 0.4,
+        decision_confidence: 0.2,
+        warning_boost: 0.1,
+        scope_proximity: 0.2,
+        graph_connectivity: 0.1,
       },
       recency_half_life_days: 7,
     },
@@ -25,11 +32,11 @@ test('a project that says nothing has what is usual', () => {
   expect(readSettings('')).toEqual(readSettings(null))
 })
 
-test('what stands in the file that is made first is what counts without it', () => {
+test('the generated config.yml has the default values', () => {
   expect(readSettings(FIRST_FILES['config.yml'] ?? '')).toEqual(readSettings(null))
 })
 
-test('what a project says counts, and keys that nobody here knows are passed over', () => {
+test('settings of the project apply, and unknown keys are ignored', () => {
   const { config, warnings } = readSettings(
     'project_name: shop\ntools:\n  mode: full\narchive:\n  auto_archive_on_commit: false\n',
   )
@@ -38,7 +45,7 @@ test('what a project says counts, and keys that nobody here knows are passed ove
   expect(config.archive).toEqual({ ...ProjectConfig.parse({}).archive, auto_archive_on_commit: false })
 })
 
-test('a mistake is told, and counts as if it were not there', () => {
+test('an invalid value is reported and treated as absent', () => {
   const { config, warnings } = readSettings(
     'project_name: shop\ncontext_assembly:\n  default_max_tokens: lots\n  recency_half_life_days: 3\n',
   )
@@ -47,7 +54,7 @@ test('a mistake is told, and counts as if it were not there', () => {
   expect(warnings).toEqual(['config.yml: context_assembly.default_max_tokens: expected number, found "lots"'])
 })
 
-test('a key that is misspelt is told, with the one that was meant', () => {
+test('a misspelled key is reported with the nearest known key', () => {
   const { config, warnings } = readSettings(
     'archive:\n  max_blackboard_entries_befor_archive: 30\ncontext_assembly:\n  priority_weights: { recencyy: 5 }\n',
   )
@@ -59,12 +66,12 @@ test('a key that is misspelt is told, with the one that was meant', () => {
 })
 
 test.each<[string, Parameters<typeof readSettings>[0], RegExp]>([
-  ['what is no YAML', 'a: [', /no YAML/],
+  ['invalid YAML', 'a: [', /not valid YAML/],
   ['a list', '- a\n', /config\.yml/],
-  ['lists in each other without end', '['.repeat(8_000), /no YAML/],
-  ['what cannot be read', { reason: 'it is larger than 9 bytes' }, /^config.yml is not read: it is larger/],
+  ['a deeply nested list', '['.repeat(8_000), /not valid YAML/],
+  ['an unreadable file', { reason: 'it is larger than 9 bytes' }, /^config.yml is not read: it is larger/],
   ['a mapping where a number belongs', 'version: {}\n', /version/],
-])('%s leaves what is usual, and says so', (_, text, told) => {
+])('%s leaves the defaults and is reported', (_, text, told) => {
   const { config, warnings } = readSettings(text)
   expect(config).toEqual(readSettings(null).config)
   expect(warnings).toHaveLength(1)

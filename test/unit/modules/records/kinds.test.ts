@@ -1,15 +1,15 @@
 import { describe, expect, test } from 'vitest'
 import * as z from 'zod'
 import { createKinds } from '../../../../src/modules/records/kinds.ts'
-import type { RecordKind } from '../../../../src/contracts/records.ts'
-import { KINDS } from '../../../support/record-world.ts'
+import type { RecordKind } from '../../../../src/contracts/memory/records.ts'
+import { KINDS } from '../../../support/worlds/record-world.ts'
 
 const kind = (changes: Partial<RecordKind>): RecordKind => ({ ...KINDS.chore, ...changes })
 const status = (changes: Partial<NonNullable<RecordKind['status']>>) =>
   kind({ status: { ...KINDS.chore.status, ...changes } })
 
 describe('a kind', () => {
-  test('has what follows from its declaration: its statuses, and what a put takes', () => {
+  test('a kind has the statuses and the input that its declaration implies', () => {
     const known = createKinds([KINDS.chore]).get('chore')
     expect(known.statuses).toEqual(['open', 'running', 'done'])
     expect(Object.keys(known.input.shape)).toEqual([
@@ -20,41 +20,49 @@ describe('a kind', () => {
   })
 
   const WRONG: [string, RecordKind, RegExp][] = [
-    ['has no proper name', kind({ name: 'Chore-2' }), /no kind may have this name/],
+    ['has an invalid name', kind({ name: 'Chore-2' }), /the name is not allowed/],
     ...['persona', 'project', 'rejected', 'routine_report'].map((name): [string, RecordKind, RegExp] => [
-      `is called as one of the hub’s own, ${name}`,
+      `has the name of a built-in kind, ${name}`,
       kind({ name }),
-      /no kind may have this name/,
+      /the name is not allowed/,
     ]),
     [
-      'calls a field as one that every record has',
+      'has a field named like a common field',
       kind({ fields: z.strictObject({ generation: z.number() }) }),
-      /its field generation means/,
+      /the field name generation is reserved/,
     ],
     [
-      'calls a field as a word of every query',
+      'has a field named like a query parameter',
       kind({ fields: z.strictObject({ limit: z.number() }) }),
-      /its field limit means/,
+      /the field name limit is reserved/,
     ],
     [
-      'says in a project in which project it is',
+      'has a project field within a project',
       kind({ fields: z.strictObject({ project_id: z.string() }) }),
-      /project_id is told by where/,
+      /project_id is derived/,
     ],
     [
-      'has a field of its closing twice',
+      'has a duplicate closing field',
       status({ closing: { to: 'done', fields: { title: z.string() } } }),
-      /as well/,
+      /closing field has the name of another field/,
     ],
-    ['closes to where nothing leads', status({ closing: { to: 'gone' } }), /nothing leads to gone/],
-    ['has a status with no proper name', status({ moves: { open: ['Done!'] } }), /Done! is no name/],
-    ['is unique by a field it has not', kind({ unique: ['name'] }), /name, by which it should be unique/],
+    [
+      'closes to an unreachable status',
+      status({ closing: { to: 'gone' } }),
+      /no status leads to the closing status gone/,
+    ],
+    [
+      'has a status with an invalid name',
+      status({ moves: { open: ['Done!'] } }),
+      /Done! is not a valid status/,
+    ],
+    ['is unique by a missing field', kind({ unique: ['name'] }), /unique field name is not/],
   ]
-  test.each(WRONG)('that %s refuses to start', (_, wrong, why) => {
+  test.each(WRONG)('a kind that %s prevents the start', (_, wrong, why) => {
     expect(() => createKinds([wrong])).toThrow(why)
   })
 
-  test('that is there already refuses to start', () => {
+  test('a duplicate kind prevents the start', () => {
     expect(() => createKinds([KINDS.note, kind({ name: 'note' })])).toThrow(
       'two kinds of records are called note',
     )

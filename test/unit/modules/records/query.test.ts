@@ -1,9 +1,9 @@
 import { beforeEach, describe, expect, test } from 'vitest'
-import { PAGE_FIELDS, type KeptRecord, type RecordSort } from '../../../../src/contracts/records.ts'
+import { PAGE_FIELDS, type KeptRecord, type RecordSort } from '../../../../src/contracts/memory/records.ts'
 import type { Fields } from '../../../../src/modules/records/change.ts'
 import type { RecordQuery } from '../../../../src/modules/records/service.ts'
-import { LIMITS } from '../../../../src/contracts/limits.ts'
-import { recordWorld, type RecordWorld } from '../../../support/record-world.ts'
+import { LIMITS } from '../../../../src/contracts/limits/limits.ts'
+import { recordWorld, type RecordWorld } from '../../../support/worlds/record-world.ts'
 
 let world: RecordWorld
 beforeEach(async () => {
@@ -25,7 +25,7 @@ describe('a filter', () => {
     await put('chore', { title: 'mend', agent_id: 'cyd' })
   })
 
-  test('by any field takes one value or any of several', async () => {
+  test('a filter by any field accepts one value or several', async () => {
     expect(await titles({ owner: 'bob' })).toEqual(['sweep the Attic'])
     expect(await titles({ title: ['paint', 'mend', 'nothing'] })).toEqual(['mend'])
     expect(await titles({ scope: 'attic' })).toEqual(['sweep the Attic'])
@@ -34,13 +34,13 @@ describe('a filter', () => {
     expect(await titles({})).toHaveLength(2)
   })
 
-  test('takes numbers as a URL spells them, and null for what has no value', async () => {
+  test('a filter accepts numbers as in a URL, and null for a missing value', async () => {
     expect(await titles({ count: '2' })).toEqual(['sweep the Attic'])
     expect(await titles({ count: 2 })).toEqual(['sweep the Attic'])
     expect(await titles({ owner: null })).toEqual(['mend'])
   })
 
-  test('finds a list by any of its entries', async () => {
+  test('a filter matches a list by any of its entries', async () => {
     await put('note', { text: 'one', tags: ['red', 'blue'] })
     await put('note', { text: 'two', tags: [] })
     expect(await titles({ tags: 'blue' }, 'note', 'text')).toEqual(['one'])
@@ -48,7 +48,7 @@ describe('a filter', () => {
     expect(await titles({ tags: 'b' }, 'note', 'text')).toEqual([])
   })
 
-  test('by status finds those that are in it', async () => {
+  test('a filter by status returns the records with that status', async () => {
     const { records } = await query({ kind: 'chore' })
     const { id } = records[0] as KeptRecord
     await world.records.close(world.as('ada'), { kind: 'chore', id, fields: { result: 'so' } })
@@ -58,7 +58,7 @@ describe('a filter', () => {
   })
 
   test.each(['bogus', ['open', 'bogus'], [null], 7])(
-    'by a status that no such record can have is refused: %j',
+    'a filter by an impossible status is rejected: %j',
     async (status) => {
       await expect(titles({ status })).rejects.toMatchObject({
         code: 'params_invalid',
@@ -67,7 +67,7 @@ describe('a filter', () => {
     },
   )
 
-  test('by time takes those from one moment on until before another', async () => {
+  test('a filter by time returns records from one time on until before another', async () => {
     const later = new Date(world.clock.now()).toISOString()
     expect(await titles({ since: later })).toEqual(['mend'])
     expect(await titles({ until: later })).toEqual(['sweep the Attic'])
@@ -75,7 +75,7 @@ describe('a filter', () => {
     expect(await titles({ since: '2026-03-01T14:00:00+01:00' })).toEqual(['mend'])
   })
 
-  test('by text finds a part of any text of the kind, in upper or lower case', async () => {
+  test('a filter by text matches a part of any text field, ignoring case', async () => {
     expect(await titles({ text: 'ATTIC' })).toEqual(['sweep the Attic'])
     expect(await titles({ text: 'ada' })).toEqual([])
     await put('note', { text: 'one', tags: ['Deep down'] })
@@ -85,12 +85,12 @@ describe('a filter', () => {
   const BAD: [string, NonNullable<RecordQuery['filter']>, RegExp][] = [
     ['an unknown field', { tilte: 'x' }, /unknown field tilte \(did you mean title\?\); allowed: since, /],
     ['a prototype', { constructor: 'x' }, /unknown field constructor/],
-    ['a time that is none', { since: 'yesterday' }, /since: expected an ISO 8601 time.*found "yesterday"/],
-    ['a day that is none', { until: '2026-13-45' }, /until: expected an ISO 8601 time/],
+    ['an invalid time', { since: 'yesterday' }, /since: expected an ISO 8601 time.*found "yesterday"/],
+    ['an invalid day', { until: '2026-13-45' }, /until: expected an ISO 8601 time/],
     ['several times', { since: ['2026-01-01'] }, /since: expected string/],
     ['no text', { text: '' }, /text: expected string of at least 1/],
   ]
-  test.each(BAD)('with %s is refused', async (_, filter, detail) => {
+  test.each(BAD)('a filter with %s is rejected', async (_, filter, detail) => {
     await expect(query({ kind: 'chore', filter })).rejects.toMatchObject({ code: 'params_invalid', detail })
   })
 })
@@ -111,32 +111,29 @@ describe('a page', () => {
 
   beforeEach(async () => {
     for (let n = 0; n < 7; n += 1) {
-      // Two of each time and of each area.
+      // Two for each time and for each area.
       if (n % 2 === 0) await world.clock.advance(1000)
       await put('note', { text: `${n}`, scope: `area-${n % 2}` })
     }
   })
 
-  test('begins with the newest change where nothing is said, and says how many there are', async () => {
+  test('a page starts with the newest change by default, and contains the total number', async () => {
     const { records, next, total } = await query({ kind: 'note' })
     expect(numbers(records)).toEqual([6, 5, 4, 3, 2, 1, 0])
     expect([next, total]).toEqual([null, 7])
   })
 
-  test.each([1, 2, 3, 7, 100])(
-    'of %d leads to the next, and together they are everything once',
-    async (limit) => {
-      expect(await walk('generation', limit)).toEqual([0, 1, 2, 3, 4, 5, 6])
-      expect(await walk('-generation', limit)).toEqual([6, 5, 4, 3, 2, 1, 0])
-      expect(await walk('created_at', limit)).toEqual([0, 1, 2, 3, 4, 5, 6])
-      expect(await walk('scope', limit)).toEqual([0, 2, 4, 6, 1, 3, 5])
-      expect(await walk('-scope', limit)).toEqual([5, 3, 1, 6, 4, 2, 0])
-      expect(await walk('status', limit)).toEqual([0, 1, 2, 3, 4, 5, 6])
-    },
-  )
+  test.each([1, 2, 3, 7, 100])('pages of %d together contain everything once', async (limit) => {
+    expect(await walk('generation', limit)).toEqual([0, 1, 2, 3, 4, 5, 6])
+    expect(await walk('-generation', limit)).toEqual([6, 5, 4, 3, 2, 1, 0])
+    expect(await walk('created_at', limit)).toEqual([0, 1, 2, 3, 4, 5, 6])
+    expect(await walk('scope', limit)).toEqual([0, 2, 4, 6, 1, 3, 5])
+    expect(await walk('-scope', limit)).toEqual([5, 3, 1, 6, 4, 2, 0])
+    expect(await walk('status', limit)).toEqual([0, 1, 2, 3, 4, 5, 6])
+  })
 
   test.each(['…', '\u0001', '"'])(
-    'tells a next that a call may say, whatever it is sorted by: %j',
+    'a page returns a cursor that a call accepts, for every sort order: %j',
     async (sign) => {
       const scope = sign.repeat(LIMITS.record_scope_length_max)
       for (const text of ['7', '8']) await put('note', { text, scope })
@@ -145,7 +142,7 @@ describe('a page', () => {
     },
   )
 
-  test('goes on where the one before ended, whatever was put meanwhile', async () => {
+  test('a page continues where the previous one ended, whatever was stored in between', async () => {
     const first = await query({ kind: 'note', sort: 'generation', limit: 3 })
     const { id } = first.records[1] as KeptRecord
     await put('note', { id, scope: 'moved' })
@@ -154,7 +151,7 @@ describe('a page', () => {
     expect(numbers(rest.records)).toEqual([3, 4, 5, 6, 1, 7])
   })
 
-  test('ends early before it no longer fits a frame, and gives at least one', async () => {
+  test('a page ends before it exceeds a frame, and contains at least one record', async () => {
     const text = 'x'.repeat(LIMITS.record_bytes_max - 1_000)
     for (let n = 0; n < 3; n += 1) await put('note', { text })
     const first = await query({ kind: 'note', limit: 3 })
@@ -165,14 +162,14 @@ describe('a page', () => {
   })
 
   test.each([
-    ['something that was made up', 'x'],
-    ['something of another form', Buffer.from('[1]').toString('base64url')],
-  ])('after %s is refused', async (_, after) => {
+    ['an invented cursor', 'x'],
+    ['a malformed cursor', Buffer.from('[1]').toString('base64url')],
+  ])('a page after %s is rejected', async (_, after) => {
     const refused = query({ kind: 'note', after })
     await expect(refused).rejects.toMatchObject({ code: 'params_invalid', detail: /^after: / })
   })
 
-  test('after one of another order is refused', async () => {
+  test('a page after a cursor of another order is rejected', async () => {
     const { next } = await query({ kind: 'note', limit: 1 })
     const refused = query({ kind: 'note', after: String(next), sort: 'created_at' })
     await expect(refused).rejects.toMatchObject({

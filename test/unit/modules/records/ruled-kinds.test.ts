@@ -1,8 +1,8 @@
-/** Kinds whose rules are more than fields: everybody finds their records, one facade changes them. */
+/** Tests kinds with rules beyond fields: every facade can read their records, one facade changes them. */
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { FACADES } from '../../../../src/facades/all.ts'
 import { createKinds } from '../../../../src/modules/records/kinds.ts'
-import { startSmallHub, type SmallHub } from '../../../support/small-hub.ts'
+import { startSmallHub, type SmallHub } from '../../../support/worlds/small-hub.ts'
 
 let hub: SmallHub
 beforeAll(async () => {
@@ -17,8 +17,8 @@ const ruled = createKinds(FACADES.flatMap(({ kinds = [] }) => kinds))
   .list()
   .filter(({ kind }) => kind.changed_by !== undefined)
 
-describe('a kind that one facade changes', () => {
-  test('is found by the store as that facade keeps it', async () => {
+describe('a kind with its own facade', () => {
+  test('records of a ruled kind are found by the store in the form of that facade', async () => {
     await call('coordinator/lock', { resource: 'src', scope: 'tree', note: 'moving' })
     await call('coordinator/lock', { resource: 'docs' })
     await call('coordinator/unlock', { resource: 'docs' })
@@ -26,7 +26,8 @@ describe('a kind that one facade changes', () => {
     await call('coordinator/subscribe', { topic: 'releases' })
     const run = await call('vector/create_run', { prompt: 'x', assumptions: ['y'] })
     await call('vector/create_run', {
-      ...{ prompt: 'Review it.', delegated_by: { agent_id: 'ada', run_id: run['run_id'] } },
+      prompt: 'Review it.',
+      delegated_by: { agent_id: 'ada', run_id: run['run_id'] },
     })
     const found = async (kind: string, filter: object) =>
       (await call('store/query', { kind, filter }))['records']
@@ -44,7 +45,7 @@ describe('a kind that one facade changes', () => {
   })
 
   test.each(ruled.map(({ kind }) => [kind.name, kind] as const))(
-    '%s is changed by no other',
+    'records of a ruled kind are changed by no other facade: %s',
     async (name, kind) => {
       const id = '01JZ0000000000000000000000'
       expect(await call('store/put', { kind: name, record: {} })).toMatchObject({ code: 'kind_readonly' })
@@ -56,13 +57,13 @@ describe('a kind that one facade changes', () => {
     },
   )
 
-  test('is described with who changes it', async () => {
+  test('a ruled kind is described with the facade that changes it', async () => {
     expect(await call('tool/describe', { name: 'store_query', kind: 'lease' })).toMatchObject({
       record: { kind: 'lease', changed_by: 'coordinator' },
     })
   })
 
-  test('has no record taken away by who only looks, even one that does not fit', async () => {
+  test('reading a ruled kind removes no record, not even an invalid one', async () => {
     const id = '01JZ0000000000000000000009'
     await hub.home.put('lease', id, { id, kind: 'lease', resource: 7 })
     const { records } = (await call('store/query', { kind: 'lease' })) as { records: unknown[] }

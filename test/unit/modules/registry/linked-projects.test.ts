@@ -1,4 +1,4 @@
-/** One directory is one project, whatever links lead to it. The links are real ones. */
+/** Tests that one directory is one project, whatever links lead to it. The links are real. */
 import fs from 'node:fs'
 import path from 'node:path'
 import { beforeEach, expect, test } from 'vitest'
@@ -6,9 +6,9 @@ import { openProjects, type Projects } from '../../../../src/modules/registry/pr
 import { silentLog } from '../../../../src/ports/log.ts'
 import type { RecordStore } from '../../../../src/ports/record-store.ts'
 import { createMemoryRecordStore } from '../../../../src/storage/memory/record-store.ts'
-import { systemPlaces } from '../../../../src/system/places.ts'
+import { systemPathInspector } from '../../../../src/system/files/path-inspector.ts'
 import { createIds, systemRandom } from '../../../../src/system/random.ts'
-import { fakeClock } from '../../../support/fake-clock.ts'
+import { fakeClock } from '../../../support/fakes/fake-clock.ts'
 import { temporaryDirectory } from '../../../support/temporary-directory.ts'
 
 const clock = fakeClock()
@@ -18,7 +18,7 @@ let records: RecordStore
 let projects: Projects
 
 const open = () =>
-  openProjects({ records, places: systemPlaces({ root: at('home') }), clock, ids, log: silentLog })
+  openProjects({ records, places: systemPathInspector({ root: at('home') }), clock, ids, log: silentLog })
 const at = (name: string) => path.join(top, name)
 const kept = async (name: string) => {
   const project = {
@@ -39,7 +39,7 @@ beforeEach(async () => {
   projects = await open()
 })
 
-test('a directory that is added twice, once by a link, is one project with its real root', async () => {
+test('a directory added twice, once by a link, is one project with its real root', async () => {
   const [by_link, by_root] = await Promise.all([
     projects.add({ path: at('link'), aliases: ['a'] }),
     projects.add({ path: at('real'), aliases: ['b'] }),
@@ -50,7 +50,7 @@ test('a directory that is added twice, once by a link, is one project with its r
   expect((await open()).list()).toEqual(projects.list())
 })
 
-test('a path that goes through a link finds the project', async () => {
+test('a path through a link finds the project', async () => {
   const { project_id } = await projects.add({ path: at('real') })
   for (const name of ['link', 'link/', 'link/src', 'link/src/not-there.ts', 'real/src', 'link/../real']) {
     expect(projects.around(at(name)), name).toMatchObject({ project_id })
@@ -62,20 +62,20 @@ test('a path that goes through a link finds the project', async () => {
   expect(projects.around(at('link/src'))).toBeNull()
 })
 
-test('a link into a project of another is about the project that it leads to', async () => {
+test('a link into another project refers to that project', async () => {
   fs.mkdirSync(at('mine'))
   fs.symlinkSync('../real/src', at('mine/shared'))
   const real = await projects.add({ path: at('real') })
   const mine = await projects.add({ path: at('mine') })
   expect(projects.around(at('mine/shared'))).toEqual(real)
   expect(projects.around(at('mine'))).toEqual(mine)
-  // Where it leads to no project, it is a part of the one that it stands in.
+  // A directory that is not a project belongs to the project that contains it.
   fs.mkdirSync(at('nobodys'))
   fs.symlinkSync('../nobodys', at('mine/vendor'))
   expect(projects.around(at('mine/vendor/x'))).toEqual(mine)
 })
 
-test('a project that was kept with a link as its root goes on as it is', async () => {
+test('a project stored with a link as its root keeps working', async () => {
   const project_id = await kept('link')
   const again = await open()
   for (const name of ['link', 'link/src', 'real', 'real/src']) {
@@ -88,7 +88,7 @@ test('a project that was kept with a link as its root goes on as it is', async (
   expect(again.list()).toHaveLength(1)
 })
 
-test('two projects that were kept for one directory both stay, and count once where all are asked', async () => {
+test('two projects stored for one directory both stay, and count once in the portfolio', async () => {
   const [linked, real] = [await kept('link'), await kept('real')]
   const again = await open()
   expect(again.list()).toHaveLength(2)

@@ -1,12 +1,12 @@
 import { describe, expect, test } from 'vitest'
-import { LIMITS } from '../../../../src/contracts/limits.ts'
+import { LIMITS } from '../../../../src/contracts/limits/limits.ts'
 import { createMemoryRecordStore } from '../../../../src/storage/memory/record-store.ts'
-import { playedPlaces } from '../../../support/played-places.ts'
-import { signalWorld } from '../../../support/signal-world.ts'
-import { unsureRecords } from '../../../support/unsure-records.ts'
+import { playedPlaces } from '../../../support/fakes/fake-path-inspector.ts'
+import { signalWorld } from '../../../support/worlds/signal-world.ts'
+import { unsureRecords } from '../../../support/disk/unsure-records.ts'
 
 describe('a persona', () => {
-  test('is made once; adding it again changes nothing', async () => {
+  test('a persona is created once; adding it again changes nothing', async () => {
     const world = await signalWorld({ personas: [] })
     const first = await world.personas.add({ identity: 'bob', surface: 'command' })
     await world.clock.advance(1_000)
@@ -14,14 +14,14 @@ describe('a persona', () => {
     expect(world.toldOf('persona.changed')).toHaveLength(1)
   })
 
-  test('is made once however many joins ask for it at the same moment', async () => {
+  test('a persona is created once by any number of concurrent joins', async () => {
     const world = await signalWorld({ personas: [] })
     const made = await Promise.all([1, 2, 3].map(() => world.personas.ensure('bob', 'command')))
     expect(new Set(made.map(({ created_at }) => created_at)).size).toBe(1)
     expect(world.toldOf('persona.changed')).toHaveLength(1)
   })
 
-  test.each(['operator', 'turnbell'])('cannot be called %s', async (identity) => {
+  test.each(['operator', 'turnbell'])('a persona cannot be named %s', async (identity) => {
     const world = await signalWorld()
     await expect(world.personas.add({ identity, surface: 'mcp' })).rejects.toMatchObject({
       code: 'params_invalid',
@@ -29,7 +29,7 @@ describe('a persona', () => {
     await expect(world.personas.ensure(identity, 'mcp')).rejects.toMatchObject({ code: 'params_invalid' })
   })
 
-  test('that is wrapped stays so when somebody joins, and across a restart, until it is added again', async () => {
+  test('a wrapped persona stays wrapped when an agent joins, and across a restart, until it is added again', async () => {
     const world = await signalWorld()
     await world.send({ to: 'bob' })
     await world.personas.wrap('bob')
@@ -46,7 +46,7 @@ describe('a persona', () => {
     await expect(after.send({ to: 'bob' })).resolves.toBeDefined()
   })
 
-  test('that could not be wrapped for sure is what was said of it last, across a restart', async () => {
+  test('a persona with an uncertain wrap has the last requested state, across a restart', async () => {
     const those = unsureRecords(createMemoryRecordStore())
     const world = await signalWorld({ records: those.records })
     those.unsynced = true
@@ -57,7 +57,7 @@ describe('a persona', () => {
     expect(after.personas.get('bob')).toMatchObject({ state: 'active' })
   })
 
-  test('that could not be added for sure can be ended by its name, and takes room until then', async () => {
+  test('a persona with an uncertain creation can be ended by its name, and counts until then', async () => {
     const those = unsureRecords(createMemoryRecordStore())
     const world = await signalWorld({ records: those.records, personas: [] })
     those.unsynced = true
@@ -77,7 +77,7 @@ describe('a persona', () => {
     expect(after.personas.list().find(({ identity }) => identity === 'p-0')).toBeUndefined()
   })
 
-  test('that is removed disappears from lists and stays known', async () => {
+  test('a removed persona disappears from lists and stays known', async () => {
     const world = await signalWorld()
     await world.personas.remove('bob')
     expect(world.personas.list().map(({ identity }) => identity)).toEqual(['alice'])
@@ -85,12 +85,12 @@ describe('a persona', () => {
     expect(await world.personas.wrap('bob')).toMatchObject({ state: 'removed' })
   })
 
-  test('that nobody knows cannot be wrapped', async () => {
+  test('an unknown persona cannot be wrapped', async () => {
     const world = await signalWorld()
     await expect(world.personas.wrap('nobody')).rejects.toMatchObject({ code: 'target_unknown' })
   })
 
-  test('that is wrapped and added at the same moment ends as the last call says', async () => {
+  test('a persona wrapped and added concurrently has the state of the last call', async () => {
     const world = await signalWorld()
     await Promise.all([world.personas.wrap('bob'), world.personas.add({ identity: 'bob', surface: 'mcp' })])
     expect(world.personas.get('bob')).toMatchObject({ state: 'active', surface: 'mcp' })
@@ -98,7 +98,7 @@ describe('a persona', () => {
     expect(world.personas.get('bob')).toMatchObject({ state: 'wrapped' })
   })
 
-  test('beyond the limit is refused; a removed one makes room', async () => {
+  test('a persona beyond the limit is rejected; a removed one makes room', async () => {
     const world = await signalWorld({ personas: [] })
     for (let n = 0; n < LIMITS.personas_max; n++)
       await world.personas.add({ identity: `p${n}`, surface: 'mcp' })
@@ -108,21 +108,21 @@ describe('a persona', () => {
     await expect(world.personas.add({ identity: 'p0', surface: 'mcp' })).rejects.toMatchObject({
       code: 'limit_reached',
     })
-    // Who is wrapped takes its room already.
+    // A wrapped persona already counts towards the limit.
     await world.personas.wrap('p1')
     await expect(world.personas.add({ identity: 'p1', surface: 'mcp' })).resolves.toMatchObject({
       state: 'active',
     })
   })
 
-  test('whose record does not fit is left out, and the others are there', async () => {
+  test('a persona with an invalid record is skipped, and the others are loaded', async () => {
     const records = createMemoryRecordStore()
     await records.put('persona', 'odd', { identity: 'ODD', state: 'napping' })
     const world = await signalWorld({ records })
     expect(world.personas.list().map(({ identity }) => identity)).toEqual(['alice', 'bob'])
   })
 
-  test('is listed with agents and daemons counted apart', async () => {
+  test('a persona is listed with its agents and daemons counted separately', async () => {
     const world = await signalWorld()
     world.join('bob', 'daemon')
     world.join('bob', 'agent')
@@ -136,7 +136,7 @@ describe('a persona', () => {
 })
 
 describe('a project', () => {
-  test('is one per root path, however it is spelled and whoever asks first', async () => {
+  test('a project exists once per root path, for every spelling of the path and every caller', async () => {
     const world = await signalWorld({ personas: [] })
     const members = await Promise.all(
       ['/srv/app', '/srv/app/', '/srv/./app', '/srv/lib/../app'].map((project, n) =>
@@ -147,14 +147,14 @@ describe('a project', () => {
     expect(world.personas.projects()).toMatchObject([{ root: '/srv/app' }])
   })
 
-  test('needs an absolute path', async () => {
+  test('a project needs an absolute path', async () => {
     const world = await signalWorld()
     await expect(
       world.personas.add({ identity: 'bob', surface: 'mcp', project: 'app' }),
     ).rejects.toMatchObject({ code: 'params_invalid' })
   })
 
-  test('that is removed takes its personas along, by id or by path, and survives no restart', async () => {
+  test('a removed project takes its personas along, by id or by path, and stays removed after a restart', async () => {
     const world = await signalWorld()
     await world.personas.add({ identity: 'bob', surface: 'command', project: '/srv/app' })
     world.join('bob', 'daemon')
@@ -164,7 +164,7 @@ describe('a project', () => {
     expect((await world.restart()).personas.projects()).toEqual([])
   })
 
-  test('is nothing that a persona belongs to where it holds a home', async () => {
+  test('a persona cannot belong to a project that contains a home', async () => {
     const world = await signalWorld({ personas: [], places: playedPlaces({ homes: ['/home/ada'] }) })
     const add = (project?: string) =>
       world.personas.add({
@@ -179,7 +179,7 @@ describe('a project', () => {
     expect(world.toldOf('persona.changed')).toHaveLength(1)
     const { project_id } = await add('/srv/app')
     expect(await add()).toMatchObject({ project_id })
-    // It works there from now on, and no more in the other.
+    // It belongs to the new project and no longer to the other.
     expect(await add('/home/ada')).not.toHaveProperty('project_id')
     expect(await world.personas.removeProject('/srv/app')).toEqual({ removed: [] })
   })

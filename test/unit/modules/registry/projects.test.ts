@@ -1,13 +1,13 @@
 import { beforeEach, describe, expect, test } from 'vitest'
-import { LIMITS } from '../../../../src/contracts/limits.ts'
+import { LIMITS } from '../../../../src/contracts/limits/limits.ts'
 import { openProjects, type Projects } from '../../../../src/modules/registry/projects.ts'
 import { silentLog } from '../../../../src/ports/log.ts'
 import type { RecordStore } from '../../../../src/ports/record-store.ts'
 import { createMemoryRecordStore } from '../../../../src/storage/memory/record-store.ts'
 import { createIds, systemRandom } from '../../../../src/system/random.ts'
-import { fakeClock } from '../../../support/fake-clock.ts'
-import { AS_WRITTEN } from '../../../support/played-places.ts'
-import { unsureRecords } from '../../../support/unsure-records.ts'
+import { fakeClock } from '../../../support/fakes/fake-clock.ts'
+import { AS_WRITTEN } from '../../../support/fakes/fake-path-inspector.ts'
+import { unsureRecords } from '../../../support/disk/unsure-records.ts'
 
 const clock = fakeClock()
 const ids = createIds(clock, systemRandom)
@@ -21,7 +21,7 @@ beforeEach(async () => {
 })
 
 describe('a project', () => {
-  test('is found by its id, its directory and its aliases, also after a restart', async () => {
+  test('a project is found by its id, its directory and its aliases, also after a restart', async () => {
     const { project_id } = await projects.add({
       path: '/projects/app/',
       name: 'The app',
@@ -36,7 +36,7 @@ describe('a project', () => {
     }
   })
 
-  test('is around every path inside of it', async () => {
+  test('a project contains every path inside of it', async () => {
     await projects.at('/projects/app')
     expect(projects.around('/projects/app/src/x.ts')?.root).toBe('/projects/app')
     expect(projects.around('/projects/application')).toBeNull()
@@ -45,7 +45,7 @@ describe('a project', () => {
     expect(() => projects.get('/projects/other')).toThrow(/project_unknown/)
   })
 
-  test('added again keeps its id and its aliases, and takes new ones', async () => {
+  test('a project added again keeps its id and its aliases, and gets new ones', async () => {
     const first = await projects.add({ path: '/projects/app', aliases: ['app'] })
     const again = await projects.add({ path: '/projects/app', aliases: ['app', 'main'] })
     expect(again).toEqual({ ...first, aliases: ['app', 'main'] })
@@ -53,7 +53,7 @@ describe('a project', () => {
     expect(projects.list()).toEqual([again])
   })
 
-  test('that could not be added for sure is the same one when it is added again, and gone once it is removed', async () => {
+  test('a project with an uncertain creation is the same one when it is added again, and is gone once removed', async () => {
     const those = unsureRecords(records)
     records = those.records
     those.unsynced = true
@@ -69,7 +69,7 @@ describe('a project', () => {
     expect((await open()).list()).toEqual([])
   })
 
-  test('that could not be added for sure is in nobody’s way, and gone once somebody removes it', async () => {
+  test('a project with an uncertain creation blocks no other, and is gone once removed', async () => {
     const those = unsureRecords(records)
     records = those.records
     projects = await open()
@@ -85,7 +85,7 @@ describe('a project', () => {
     expect((await open()).list()).toMatchObject([{ root: '/projects/other', aliases: ['one'] }])
   })
 
-  test('whose removal was refused stands again once somebody works there', async () => {
+  test('a project with a rejected removal is active again once an agent works there', async () => {
     const those = unsureRecords(records)
     records = those.records
     projects = await open()
@@ -97,7 +97,7 @@ describe('a project', () => {
     expect((await open()).list()).toMatchObject([{ project_id }])
   })
 
-  test('that is removed, made again and removed at once is gone', async () => {
+  test('a project that is removed, created again and removed concurrently is gone', async () => {
     await projects.at('/projects/app')
     const remove = () => projects.remove('/projects/app')
     await Promise.all([remove(), projects.add({ path: '/projects/app', aliases: ['app'] }), remove()])
@@ -105,7 +105,7 @@ describe('a project', () => {
     expect((await open()).list()).toEqual([])
   })
 
-  test('that was recorded before there were aliases has none', async () => {
+  test('a project recorded before aliases existed has none', async () => {
     const body = { project_id: ids.next(), root: '/projects/old', created_at: '2026-01-01T00:00:00.000Z' }
     await records.put('project', body.project_id, body)
     expect((await open()).list()).toEqual([{ ...body, aliases: [] }])
@@ -113,7 +113,7 @@ describe('a project', () => {
 })
 
 describe('an alias', () => {
-  test('is given and taken away', async () => {
+  test('an alias is added and removed', async () => {
     const { root } = await projects.at('/projects/app')
     expect(await projects.alias(root, 'app', false)).toMatchObject({ aliases: ['app'] })
     expect(await projects.alias('app', 'app', false)).toMatchObject({ aliases: ['app'] })
@@ -122,7 +122,7 @@ describe('an alias', () => {
     expect(projects.find('app')).toBeNull()
   })
 
-  test('belongs to one project, however many ask for it at once', async () => {
+  test('an alias belongs to one project, also with concurrent requests', async () => {
     const asked = ['/a', '/b', '/c'].map((path) => projects.add({ path, aliases: ['app'] }))
     const answers = await Promise.allSettled(asked)
     expect(answers.map(({ status }) => status)).toEqual(['fulfilled', 'rejected', 'rejected'])
@@ -134,7 +134,7 @@ describe('an alias', () => {
     })
   })
 
-  test('is one of a few', async () => {
+  test('an alias beyond the limit is rejected', async () => {
     const aliases = Array.from({ length: LIMITS.project_aliases_max }, (_, n) => `a${n}`)
     await projects.add({ path: '/projects/app', aliases })
     await expect(projects.alias('a0', 'more', false)).rejects.toMatchObject({ code: 'limit_reached' })

@@ -1,9 +1,9 @@
 import { describe, expect, test } from 'vitest'
-import { TurnbellError } from '../../../../src/contracts/errors.ts'
-import { LIMITS } from '../../../../src/contracts/limits.ts'
-import { facts, signalWorld, type SignalWorld } from '../../../support/signal-world.ts'
+import { TurnbellError } from '../../../../src/contracts/errors/errors.ts'
+import { LIMITS } from '../../../../src/contracts/limits/limits.ts'
+import { facts, signalWorld, type SignalWorld } from '../../../support/worlds/signal-world.ts'
 
-/** What was told, as `joined agent run-1` or `left daemon d-1 expire` or `lost agent run-1 preempt`. */
+/** Returns the events as `joined agent run-1`, `left daemon d-1 expire` or `lost agent run-1 preempt`. */
 function story(world: SignalWorld): string[] {
   return world.told.flatMap((one) => {
     const { what } = one
@@ -17,7 +17,7 @@ function story(world: SignalWorld): string[] {
 const rows = (world: SignalWorld) => world.registrations.rows('bob')
 
 describe('a registration', () => {
-  test('is one row per identity, surface and kind: an agent and a daemon stand beside each other', async () => {
+  test('a registration is unique per identity, surface and kind: an agent and a daemon coexist', async () => {
     const world = await signalWorld()
     world.join('bob', 'agent', 'run-1')
     world.join('bob', 'daemon', 'd-1')
@@ -30,7 +30,7 @@ describe('a registration', () => {
     expect(story(world)).toEqual(['joined agent run-1', 'joined daemon d-1', 'joined agent run-9'])
   })
 
-  test('is taken by another session: the older one leaves first, then the newer one joins', async () => {
+  test('a registration taken by another session leaves first, then the newer one joins', async () => {
     const world = await signalWorld()
     const old = world.join('bob', 'agent', 'run-1')
     const fresh = world.join('bob', 'agent', 'run-2')
@@ -44,7 +44,7 @@ describe('a registration', () => {
     expect(rows(world)).toHaveLength(1)
   })
 
-  test('is refreshed by the same session: one binding, and the older link is dropped without a word', async () => {
+  test('a registration refreshed by the same session stays one binding, and the older link is closed silently', async () => {
     const world = await signalWorld()
     world.join('bob', 'agent', 'run-1')
     await world.clock.advance(5_000)
@@ -55,7 +55,7 @@ describe('a registration', () => {
     ])
   })
 
-  test('no longer listens to a holder that lost it', async () => {
+  test('a registration ignores a former client', async () => {
     const world = await signalWorld()
     const old = world.join('bob', 'daemon', 'd-1')
     world.join('bob', 'daemon', 'd-2')
@@ -64,7 +64,7 @@ describe('a registration', () => {
     expect(rows(world).map(({ session_id }) => session_id)).toEqual(['d-2'])
   })
 
-  test('takes a higher epoch with every join, also when the clock steps back', async () => {
+  test('a registration gets a higher epoch with every join, also when the clock steps back', async () => {
     const world = await signalWorld()
     const epochs = []
     for (const session of ['a', 'b', 'c']) {
@@ -75,7 +75,7 @@ describe('a registration', () => {
     expect(new Set(epochs).size).toBe(3)
   })
 
-  test('expires after thirty seconds of silence, not at them', async () => {
+  test('a registration expires after thirty seconds of silence, not at thirty', async () => {
     const world = await signalWorld()
     const ticket = world.join('bob', 'daemon', 'd-1')
     await world.clock.advance(10_000)
@@ -89,7 +89,7 @@ describe('a registration', () => {
     expect(world.registrations.heartbeat(ticket)).toBe(false)
   })
 
-  test('does not mind the clock being set: its age is measured otherwise', async () => {
+  test('a registration measures its age independently of the wall clock', async () => {
     const world = await signalWorld()
     world.join('bob', 'daemon', 'd-1')
     world.clock.setBack(-3_600_000)
@@ -97,7 +97,7 @@ describe('a registration', () => {
     expect(rows(world)).toHaveLength(1)
   })
 
-  test("of a daemon does not keep an agent's alive, nor the other way round", async () => {
+  test("a registration of a daemon does not keep an agent's alive, nor the other way round", async () => {
     const world = await signalWorld()
     const daemon = world.join('bob', 'daemon', 'd-1')
     world.join('bob', 'agent', 'run-1')
@@ -111,7 +111,7 @@ describe('a registration', () => {
   })
 
   test.each(['wrap', 'remove'] as const)(
-    'ends with reason wrap on %s, and its link hears which it was',
+    'a registration ends with reason wrap on %s, and its link receives that reason',
     async (why) => {
       const world = await signalWorld()
       world.join('bob', 'daemon', 'd-1')
@@ -126,8 +126,8 @@ describe('a registration', () => {
   )
 })
 
-describe('an agent that only its daemon knows', () => {
-  test('has a row made, refreshed and ended by what the daemon says of its surface', async () => {
+describe('an agent represented by its daemon', () => {
+  test('an agent represented by its daemon is registered, refreshed and ended by the surface reports', async () => {
     const world = await signalWorld()
     const daemon = world.join('bob', 'daemon', 'd-1')
     world.registrations.heartbeat(daemon, facts('run-1', 'busy', 1))
@@ -138,7 +138,7 @@ describe('an agent that only its daemon knows', () => {
     expect(story(world).slice(1)).toEqual(['joined agent run-1', 'left agent run-1 close'])
   })
 
-  test('is preempted when the surface shows another session', async () => {
+  test('an agent represented by its daemon is preempted when the surface shows another session', async () => {
     const world = await signalWorld()
     const daemon = world.join('bob', 'daemon', 'd-1')
     world.registrations.heartbeat(daemon, facts('run-1'))
@@ -150,7 +150,7 @@ describe('an agent that only its daemon knows', () => {
     ])
   })
 
-  test('is not lost with its daemon, only nobody can be rung', async () => {
+  test('an agent represented by its daemon is not lost with the daemon, but cannot be rung', async () => {
     const world = await signalWorld()
     const daemon = world.join('bob', 'daemon', 'd-1')
     world.registrations.heartbeat(daemon, facts('run-1'))
@@ -164,7 +164,7 @@ describe('an agent that only its daemon knows', () => {
     expect(story(world).filter((line) => line.includes('run-1'))).toEqual(['joined agent run-1'])
   })
 
-  test('is not lost with a daemon that falls silent after it had come back once', async () => {
+  test('an agent represented by its daemon is not lost with a daemon that reconnected once and fell silent', async () => {
     const world = await signalWorld()
     const daemon = world.join('bob', 'daemon', 'd-1')
     world.registrations.heartbeat(daemon, facts('run-1'))
@@ -176,7 +176,7 @@ describe('an agent that only its daemon knows', () => {
     expect(rows(world)).toMatchObject([{ kind: 'agent', session_id: 'run-1', connected: false }])
   })
 
-  test('lives on its calls without its daemon', async () => {
+  test('an agent without its daemon stays registered by its calls', async () => {
     const world = await signalWorld()
     const daemon = world.join('bob', 'daemon', 'd-1')
     world.registrations.heartbeat(daemon, facts('run-1'))
@@ -192,7 +192,7 @@ describe('an agent that only its daemon knows', () => {
     expect(story(world).at(-1)).toBe('left agent run-1 expire')
   })
 
-  test('is given up after lease_ms without its daemon', async () => {
+  test('an agent without its daemon expires after lease_ms', async () => {
     const world = await signalWorld()
     const daemon = world.join('bob', 'daemon', 'd-1')
     world.registrations.heartbeat(daemon, facts('run-1'))
@@ -202,7 +202,7 @@ describe('an agent that only its daemon knows', () => {
     expect(story(world).at(-1)).toBe('left agent run-1 expire')
   })
 
-  test('never touches an agent that holds a link of its own', async () => {
+  test("a daemon's reports do not affect an agent with its own link", async () => {
     const world = await signalWorld()
     world.join('bob', 'agent', 'run-1')
     const daemon = world.join('bob', 'daemon', 'd-1')
@@ -212,7 +212,7 @@ describe('an agent that only its daemon knows', () => {
     expect(story(world)).toEqual(['joined agent run-1', 'joined daemon d-1'])
   })
 
-  test('becomes an agent with a link when it joins itself', async () => {
+  test('an agent represented by its daemon becomes an agent with a link when it joins itself', async () => {
     const world = await signalWorld()
     const daemon = world.join('bob', 'daemon', 'd-1')
     world.registrations.heartbeat(daemon, facts('run-1'))
@@ -224,7 +224,7 @@ describe('an agent that only its daemon knows', () => {
   })
 })
 
-describe('an agent that only calls', () => {
+describe('an agent without a link', () => {
   const run_1 = { identity: 'bob', session_id: 'run-1' }
   const run_2 = { identity: 'bob', session_id: 'run-2' }
   const codeOf = (attempt: () => unknown): string => {
@@ -236,28 +236,31 @@ describe('an agent that only calls', () => {
     return 'accepted'
   }
 
-  test('has a row once it registers, with what it says of itself', async () => {
+  test('an agent without a link is listed once it registers, with its own description', async () => {
     const world = await signalWorld()
     world.registrations.register(run_1, { purpose: 'review', capabilities: ['go'] })
     world.registrations.report(run_1, { note: 'half way', progress: 50 })
     world.registrations.report(run_1, { progress: 60 })
     expect(rows(world)).toMatchObject([
       {
-        ...{ kind: 'agent', surface: 'mcp', session_id: 'run-1', connected: true },
+        kind: 'agent',
+        surface: 'mcp',
+        session_id: 'run-1',
+        connected: true,
         notes: { purpose: 'review', capabilities: ['go'], note: 'half way', progress: 60 },
       },
     ])
     expect(story(world)).toEqual(['joined agent run-1'])
   })
 
-  test('cannot be rung by it, but can be addressed', async () => {
+  test('an agent without a link cannot be rung, but can be addressed', async () => {
     const world = await signalWorld()
     world.registrations.register(run_1, {})
     const { route } = await world.send({ to: 'bob', to_session: 'run-1' })
     expect(route).toEqual({ live: false, reason: 'no_binding' })
   })
 
-  test('lives on its calls for as long as what it drained, and then expires', async () => {
+  test('an agent without a link stays registered by its calls as long as its leases, and then expires', async () => {
     const world = await signalWorld()
     world.registrations.register(run_1, {})
     await world.clock.advance(LIMITS.lease_ms)
@@ -271,13 +274,13 @@ describe('an agent that only calls', () => {
     expect(story(world)).toEqual(['joined agent run-1', 'left agent run-1 expire'])
   })
 
-  test('comes back with a heartbeat after the hub has forgotten it', async () => {
+  test('an agent without a link returns with a heartbeat after the hub has forgotten it', async () => {
     const world = await signalWorld()
     world.registrations.report(run_1, { note: 'still here' })
     expect(rows(world)).toMatchObject([{ session_id: 'run-1', notes: { note: 'still here' } }])
   })
 
-  test('takes the place of another that only calls by registering, not by a heartbeat', async () => {
+  test('an agent without a link replaces another one by registering, not by a heartbeat', async () => {
     const world = await signalWorld()
     world.registrations.register(run_1, {})
     expect(codeOf(() => world.registrations.report(run_2, {}))).toBe('binding_stale')
@@ -286,7 +289,7 @@ describe('an agent that only calls', () => {
     expect(codeOf(() => world.registrations.report(run_1, {}))).toBe('binding_stale')
   })
 
-  test('adds to the row that its session has, by a link or through its daemon', async () => {
+  test("an agent's calls add to the registration of its session, by a link or through its daemon", async () => {
     const world = await signalWorld()
     world.join('bob', 'agent', 'run-1', 'mcp')
     const daemon = world.join('bob', 'daemon', 'd-1')
@@ -302,7 +305,7 @@ describe('an agent that only calls', () => {
     ])
   })
 
-  test('takes no place from a link', async () => {
+  test('an agent without a link does not replace one with a link', async () => {
     const world = await signalWorld()
     world.join('bob', 'agent', 'run-1', 'mcp')
     expect(codeOf(() => world.registrations.register(run_2, {}))).toBe('binding_stale')
@@ -310,7 +313,7 @@ describe('an agent that only calls', () => {
     expect(story(world)).toEqual(['joined agent run-1'])
   })
 
-  test('makes way for a link, and for what a daemon sees there', async () => {
+  test('an agent without a link is replaced by a link, and by a session that a daemon reports', async () => {
     const world = await signalWorld()
     world.registrations.register(run_1, {})
     world.join('bob', 'agent', 'run-2', 'mcp')
@@ -326,7 +329,7 @@ describe('an agent that only calls', () => {
     expect(story(other).slice(2)).toEqual(['left agent run-1 preempt', 'joined agent run-2'])
   })
 
-  test('and names no session adds to the one that is there, if it is the only one', async () => {
+  test('an agent without a link or session adds to the only registration of its persona', async () => {
     const world = await signalWorld()
     const nameless = { identity: 'bob', session_id: 'anonymous:bob' }
     world.join('bob', 'agent', 'run-1', 'mcp')
@@ -337,7 +340,7 @@ describe('an agent that only calls', () => {
     expect(codeOf(() => world.registrations.report(nameless, {}))).toBe('binding_stale')
   })
 
-  test('goes with its persona', async () => {
+  test('an agent without a link ends with its persona', async () => {
     const world = await signalWorld()
     world.registrations.register(run_1, {})
     await world.personas.wrap('bob')

@@ -1,4 +1,4 @@
-/** What a call is about: for records, for git and for programs. */
+/** Tests the scope of a call: for records, for git and for programs. */
 import { describe, expect, test } from 'vitest'
 import { silentLog } from '../../../../src/ports/log.ts'
 import type { Caller } from '../../../../src/contracts/token.ts'
@@ -8,17 +8,17 @@ import { projectRoot, repositoryRoot, subjectOf } from '../../../../src/modules/
 import { createMemoryRecordStore } from '../../../../src/storage/memory/record-store.ts'
 import { systemClock } from '../../../../src/system/clock.ts'
 import { createIds, systemRandom } from '../../../../src/system/random.ts'
-import { refusedWith } from '../../../support/small-hub.ts'
-import { playedPlaces } from '../../../support/played-places.ts'
+import { refusedWith } from '../../../support/worlds/small-hub.ts'
+import { playedPlaces } from '../../../support/fakes/fake-path-inspector.ts'
 
-/** A memory in bob's project that nobody made known, a work tree, another with a memory above it, and a home. */
+/** A memory in an unregistered project of bob, a work tree, another with a memory above it, and a home. */
 const HELD = {
   memories: ['/projects/bob/vendor/lib', '/src/clone', '/team'],
   repositories: ['/src/clone/vendor/lib', '/src/new', '/team/tool', '/projects/bob/sub', '/home/ada'],
   homes: ['/home/ada'],
 }
 
-/** Ada's project is /projects/ada, bob's /projects/bob, which holds another; cyd has none, and gil's was taken away. */
+/** Ada's project is /projects/ada, bob's /projects/bob, which contains another; cyd has none, and gil's was removed. */
 async function world(looked?: (directory: string) => void) {
   const ids = createIds(systemClock, systemRandom)
   const records = createMemoryRecordStore()
@@ -35,7 +35,10 @@ async function world(looked?: (directory: string) => void) {
   const gone = await projects.add({ path: '/projects/gil' })
   await projects.remove(gone.project_id)
   const belongs: Record<string, string | undefined> = {
-    ...{ ada: ada.project_id, bob: bob.project_id, cyd: undefined, gil: gone.project_id },
+    ada: ada.project_id,
+    bob: bob.project_id,
+    cyd: undefined,
+    gil: gone.project_id,
   }
   const personas: Pick<PersonaRegistry, 'get'> = {
     get(identity) {
@@ -49,11 +52,12 @@ async function world(looked?: (directory: string) => void) {
   return { known: { projects, personas }, bob, inner }
 }
 const call = (identity: string, scope: string | null = null, kind: Caller['kind'] = 'agent') => ({
-  ...{ caller: { kind, identity }, context: { scope } },
+  caller: { kind, identity },
+  context: { scope },
 })
 
 type Known = Awaited<ReturnType<typeof world>>['known']
-/** What records, programs and git make of the same call; a refusal by its code. */
+/** Returns the scope of the same call for records, programs and git; the code of an error. */
 async function meant(known: Known, asked: ReturnType<typeof call>): Promise<string[]> {
   const subject = subjectOf(known, asked)
   const records = subject.about === 'project' ? subject.project.root : subject.about
@@ -70,7 +74,7 @@ async function meant(known: Known, asked: ReturnType<typeof call>): Promise<stri
 const NEITHER = ['project_unknown', 'repository_unknown']
 
 describe('a call is about', () => {
-  test('the project that its scope names: by id, by alias, by directory, however that is written', async () => {
+  test('a call refers to the project of its scope: by id, by alias, by directory, in any spelling', async () => {
     const { known, bob } = await world()
     for (const scope of [
       bob.project_id,
@@ -84,7 +88,7 @@ describe('a call is about', () => {
     }
   })
 
-  test('the innermost project around a directory; and git looks into that directory itself', async () => {
+  test('a call refers to the innermost project around a directory, and git to that directory itself', async () => {
     const { known } = await world()
     expect(await meant(known, call('ada', '/projects/bob/sub/'))).toEqual([
       ...['/projects/bob', '/projects/bob', '/projects/bob/sub'],
@@ -97,18 +101,18 @@ describe('a call is about', () => {
     ])
   })
 
-  test('the project of its persona, where it names none', async () => {
+  test('a call without a scope refers to the project of its persona', async () => {
     const { known } = await world()
     expect(await meant(known, call('ada'))).toEqual(['/projects/ada', '/projects/ada', '/projects/ada'])
   })
 
-  test('the hub, where its persona has no project either; and then there is no directory', async () => {
+  test('a call refers to the hub if its persona has no project, and then has no directory', async () => {
     const { known } = await world()
     for (const asked of [call('cyd'), call('eve'), call('gil'), call('operator', null, 'operator')])
       expect(await meant(known, asked), asked.caller.identity).toEqual(['hub', ...NEITHER])
   })
 
-  test('every project at once, which for a directory is to name none', async () => {
+  test('a call may refer to every project at once, which counts as no directory', async () => {
     const { known } = await world()
     expect(await meant(known, call('ada', 'portfolio'))).toEqual([
       'portfolio',
@@ -122,18 +126,18 @@ describe('a call is about', () => {
     ['an unknown directory', '/etc', 'directory'],
     ['a directory around a project', '/work', 'directory'],
     ['a way out of a project', '/projects/ada/../../etc', 'directory'],
-    ['a directory whose name only begins alike', '/projects/adah', 'directory'],
+    ['a directory with a similar name', '/projects/adah', 'directory'],
     ['an unknown id', '01JZ0000000000000000000000', 'unknown'],
     ['an unknown alias', 'alices', 'unknown'],
     ['a relative path', 'work/ada', 'unknown'],
     ['a relative path out', '../ada', 'unknown'],
-  ])('nothing that there is, for %s: only records may know it later', async (_, scope, about) => {
+  ])('a call refers to nothing for %s, which only records may resolve later', async (_, scope, about) => {
     const { known } = await world()
     for (const kind of ['agent', 'observer'] as const)
       expect(await meant(known, call('ada', scope, kind))).toEqual([about, ...NEITHER])
   })
 
-  test('any directory that the operator names', async () => {
+  test('a call refers to any directory that the operator names', async () => {
     const { known } = await world()
     expect(await meant(known, call('operator', '/anywhere/', 'operator'))).toEqual([
       ...['directory', '/anywhere', '/anywhere'],
@@ -141,7 +145,7 @@ describe('a call is about', () => {
     expect(await meant(known, call('operator', 'anywhere', 'operator'))).toEqual(['unknown', ...NEITHER])
   })
 
-  test('a memory that nobody made known and that is nearer than the project around it', async () => {
+  test('a call refers to an unregistered memory that is nearer than the project around it', async () => {
     const { known, bob } = await world()
     for (const scope of ['/projects/bob/vendor/lib', '/projects/bob/vendor/lib/src/x.ts'])
       for (const kind of ['operator', 'agent'] as const)
@@ -156,23 +160,23 @@ describe('a call is about', () => {
   })
 })
 
-describe('a directory that nobody knows is about', () => {
+describe('a call about an unknown directory', () => {
   test.each([
     ['the nearest memory above it', '/src/clone/src/auth', '/src/clone'],
     ['the memory in it', '/src/clone', '/src/clone'],
     ['a memory rather than a work tree that is nearer', '/src/clone/vendor/lib/src', '/src/clone'],
-    ['the same, where the work tree is its own', '/team/tool', '/team'],
-    ['else the work tree', '/src/new/packages/a', '/src/new'],
-    ['else itself', '/src/notes', '/src/notes'],
-    ['else itself, also below a home', '/home/ada/notes/today', '/home/ada/notes/today'],
-  ])('%s', async (_, scope, root) => {
+    ['the memory in it, if the work tree is separate', '/team/tool', '/team'],
+    ['its work tree, without a memory', '/src/new/packages/a', '/src/new'],
+    ['itself, without a work tree', '/src/notes', '/src/notes'],
+    ['itself, also below a home', '/home/ada/notes/today', '/home/ada/notes/today'],
+  ])('a call about an unknown directory refers to %s', async (_, scope, root) => {
     const { known } = await world()
     expect(known.projects.rootFor(scope)).toBe(root)
     expect(await meant(known, call('operator', scope, 'operator'))).toEqual(['directory', root, scope])
     expect(await meant(known, call('ada', scope))).toEqual(['directory', ...NEITHER])
   })
 
-  test('nothing, where it holds a home; programs and git may still be sent there', async () => {
+  test('a call about a directory with a home refers to nothing, except for programs and git', async () => {
     const { known } = await world()
     expect(known.projects.rootFor('/home/ada')).toBeNull()
     expect(await meant(known, call('operator', '/home/ada', 'operator'))).toEqual([
@@ -181,7 +185,7 @@ describe('a directory that nobody knows is about', () => {
   })
 })
 
-test('no directory is looked at for a call that names none, or the root of a project', async () => {
+test('no directory is inspected for a call without one, or for the root of a project', async () => {
   const looked: string[] = []
   const { known, bob } = await world((directory) => looked.push(directory))
   looked.length = 0
@@ -198,7 +202,7 @@ test('no directory is looked at for a call that names none, or the root of a pro
   expect(looked).toEqual([])
   known.projects.around('/projects/bob/src/auth')
   expect([...new Set(looked)]).toEqual(['/projects/bob/src/auth', '/projects/bob/src'])
-  // Nor for one that the caller may not mean.
+  // Nor for one that the caller may not access.
   looked.length = 0
   await meant(known, call('ada', '/src/clone/src'))
   expect(looked).toEqual([])

@@ -1,19 +1,19 @@
-/** How long a program takes, with programs that take as long as the test says. */
+/** Tests `dojo bench` with fake programs whose durations the test defines. */
 import { describe, expect, test } from 'vitest'
-import { TurnbellError } from '../../../../src/contracts/errors.ts'
-import { LIMITS } from '../../../../src/contracts/limits.ts'
-import type { Leash } from '../../../../src/contracts/leash.ts'
+import { TurnbellError } from '../../../../src/contracts/errors/errors.ts'
+import { LIMITS } from '../../../../src/contracts/limits/limits.ts'
+import type { SandboxPolicy } from '../../../../src/contracts/sandbox-policy.ts'
 import { bench, type BenchInput } from '../../../../src/modules/routines/bench.ts'
-import type { ProgramEnd } from '../../../../src/ports/programs.ts'
-import { fakeClock } from '../../../support/fake-clock.ts'
-import { playedOutside } from '../../../support/outside.ts'
-import { reachOn } from '../../../support/routine-world.ts'
-import { refusedWith } from '../../../support/small-hub.ts'
+import type { ProgramResult } from '../../../../src/ports/step-runner.ts'
+import { fakeClock } from '../../../support/fakes/fake-clock.ts'
+import { playedOutside } from '../../../support/fakes/fake-outside.ts'
+import { reachOn } from '../../../support/worlds/routine-world.ts'
+import { refusedWith } from '../../../support/worlds/small-hub.ts'
 
-/** Each run takes what the next entry says, and ends as it says. */
+/** Each run uses the duration and the exit of the next entry. */
 function world(
-  runs: readonly (Partial<ProgramEnd> & { ms: number })[],
-  leash: Partial<Leash> = { exec: ['make'] },
+  runs: readonly (Partial<ProgramResult> & { ms: number })[],
+  policy: Partial<SandboxPolicy> = { exec: ['make'] },
 ) {
   const clock = fakeClock()
   const left = [...runs]
@@ -24,9 +24,12 @@ function world(
       return end
     },
   })
-  const reach = reachOn(leash, outside)
+  const reach = reachOn(policy, outside)
   const input = (more: Partial<BenchInput>): BenchInput => ({
-    ...{ argv: ['make'], cwd: '.', runs: runs.length, timeout_ms: 1_000 },
+    argv: ['make'],
+    cwd: '.',
+    runs: runs.length,
+    timeout_ms: 1_000,
     ...more,
   })
   return {
@@ -41,11 +44,15 @@ const figures = async (...ms: number[]) => {
 }
 
 describe('a program is timed', () => {
-  test('as often as was asked for, in its project, one run after the other', async () => {
+  test('a program is timed the requested number of times, in its project, one run after another', async () => {
     const { bench: timed, outside } = world([{ ms: 5 }, { ms: 30 }, { ms: 10 }])
     expect(await timed({ cwd: 'sub' })).toEqual({
       runs: [5, 30, 10].map((duration_ms) => ({ duration_ms, exit_code: 0 })),
-      ...{ min_ms: 5, median_ms: 10, max_ms: 30, timed_out: false, failed: null },
+      min_ms: 5,
+      median_ms: 10,
+      max_ms: 30,
+      timed_out: false,
+      failed: null,
     })
     expect(outside.ran).toMatchObject(
       [1_000, 995, 965].map((timeout_ms) => ({
@@ -57,14 +64,14 @@ describe('a program is timed', () => {
     )
   })
 
-  test('with the figure in the middle, or between the two that are', async () => {
+  test('the result is the median, or the mean of the two middle values', async () => {
     expect(await figures(7)).toEqual([7, 7, 7])
     expect(await figures(40, 10)).toEqual([10, 25, 40])
     expect(await figures(9, 100, 10)).toEqual([9, 10, 100])
     expect(await figures(4, 3, 1, 2)).toEqual([1, 2.5, 4])
   })
 
-  test('also where it fails, and then what it said at first is told', async () => {
+  test('a failing program is timed as well, with the start of its output', async () => {
     const runs = [
       { ms: 1 },
       { ms: 2, exit_code: 2, stderr: `${'x'.repeat(LIMITS.bench_output_length_max)} no rule` },
@@ -78,7 +85,7 @@ describe('a program is timed', () => {
     expect(answer.failed?.stderr).toMatch(/no rule$/)
   })
 
-  test('as long as there is time: a run that was ended counts for nothing', async () => {
+  test('a run that exceeded the time limit does not count', async () => {
     const cut_off = await world([
       { ms: 400 },
       { ms: 600, timed_out: true, exit_code: null },
@@ -93,17 +100,17 @@ describe('a program is timed', () => {
 })
 
 describe('a program is not run', () => {
-  test.each<[string, Partial<Leash>, string[]]>([
-    ['is not on the leash', {}, ['make']],
-    ['is on it with other arguments', { exec: ['make test'] }, ['make', 'all']],
-    ['only begins like one that is', { exec: ['make'] }, ['makers']],
-  ])('that %s', async (_, leash, argv) => {
-    const { bench: timed, outside } = world([{ ms: 1 }], leash)
+  test.each<[string, Partial<SandboxPolicy>, string[]]>([
+    ['is not allowed by the sandbox policy', {}, ['make']],
+    ['is allowed only with other arguments', { exec: ['make test'] }, ['make', 'all']],
+    ['only begins like an allowed one', { exec: ['make'] }, ['makers']],
+  ])('a program is not run if it %s', async (_, policy, argv) => {
+    const { bench: timed, outside } = world([{ ms: 1 }], policy)
     expect(await refusedWith(() => timed({ argv }))).toBe('leash_forbidden')
     expect(outside.ran).toEqual([])
   })
 
-  test('for a caller without a project, which is found out after the leash', async () => {
+  test('a program is not run for a caller without a project, which is checked after the sandbox policy', async () => {
     const root = () => {
       throw new TurnbellError('project_unknown', { detail: 'None.' })
     }

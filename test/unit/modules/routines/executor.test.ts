@@ -1,10 +1,10 @@
-/** The order of steps, what becomes of those that build on others, and what a dry run leaves alone. */
+/** Tests the order of steps, the steps that depend on failed ones, and dry runs. */
 import { describe, expect, test } from 'vitest'
 import * as z from 'zod'
-import { LIMITS } from '../../../../src/contracts/limits.ts'
-import { Report, type RoutineStep } from '../../../../src/contracts/routine.ts'
+import { LIMITS } from '../../../../src/contracts/limits/limits.ts'
+import { Report, type RoutineStep } from '../../../../src/contracts/runs/routine.ts'
 import { createStepTypes, defineStep } from '../../../../src/modules/routines/step-type.ts'
-import { PLAYED, routineWorld } from '../../../support/routine-world.ts'
+import { PLAYED, routineWorld } from '../../../support/worlds/routine-world.ts'
 
 const say = (value: unknown, more: Partial<RoutineStep> = {}): RoutineStep => ({
   step: 'say',
@@ -14,7 +14,7 @@ const say = (value: unknown, more: Partial<RoutineStep> = {}): RoutineStep => ({
 const fail = (more: Partial<RoutineStep> = {}): RoutineStep => ({ step: 'fail', ...more })
 
 describe('steps', () => {
-  test('are done in their order, and reported in it', async () => {
+  test('steps run and are reported in order', async () => {
     const { report } = await routineWorld().run([
       say('a', { id: 'first' }),
       say('b'),
@@ -29,7 +29,7 @@ describe('steps', () => {
     expect(Report.safeParse({ report_id: null, generation: null, ...report }).success).toBe(true)
   })
 
-  test('that fail are told, and the rest goes on', async () => {
+  test('failing steps are reported, and the rest runs', async () => {
     const { report } = await routineWorld().run([fail(), say('b'), fail()])
     expect(report).toMatchObject({ ok: false, failures: 2 })
     expect(report.steps).toMatchObject([
@@ -39,12 +39,12 @@ describe('steps', () => {
     ])
   })
 
-  test('may fail with something to show', async () => {
+  test('a failing step may have a result', async () => {
     const { report } = await routineWorld().run([{ step: 'fail', with: { shows: { exit_code: 1 } } }])
     expect(report.steps).toMatchObject([{ status: 'failed', result: { exit_code: 1 } }])
   })
 
-  test('that need what failed or was left out are left out, and say because of which', async () => {
+  test('steps that need a failed or skipped one are skipped with the reason', async () => {
     const steps = [
       fail({ id: 'a' }),
       say(1, { id: 'b', needs: ['a'] }),
@@ -61,7 +61,7 @@ describe('steps', () => {
     ])
   })
 
-  test('after a required one that fails are all left out', async () => {
+  test('steps after a failed required one are all skipped', async () => {
     const steps = [say(1, { required: true }), fail({ id: 'must', required: true }), say(2), fail()]
     const world = routineWorld()
     expect(await world.ends(steps)).toEqual([
@@ -73,12 +73,12 @@ describe('steps', () => {
     expect((await world.run(steps)).report.failures).toBe(1)
   })
 
-  test('after a required one that was itself left out go on', async () => {
+  test('steps after a skipped required one run', async () => {
     const steps = [fail({ id: 'a' }), say(1, { id: 'b', needs: ['a'], required: true }), say(2)]
     expect(await routineWorld().ends(steps)).toEqual(['failed expectation_failed', 'skipped a', 'ok'])
   })
 
-  test('of an unknown type, or with what their type does not take, have that for a problem', async () => {
+  test('steps of an unknown type or with invalid parameters fail with a problem', async () => {
     const steps: RoutineStep[] = [
       { step: 'sai' },
       { step: 'say', with: { volume: 3 } },
@@ -98,7 +98,7 @@ describe('steps', () => {
   })
 
   test.each(['throw', 'reject', 'no json', 'nothing'])(
-    'that break (%s) end nothing, and only the log has the stack',
+    'steps that throw (%s) end nothing, and only the log has the stack',
     async (how) => {
       const world = routineWorld()
       const { report } = await world.run([{ id: 'x', step: 'bug', with: { how } }, say('after')], {
@@ -113,14 +113,17 @@ describe('steps', () => {
     },
   )
 
-  test('that compute let others have their turn in between', async () => {
-    let turned = false
-    const turns: boolean[] = []
+  test('computing steps yield to the event loop', async () => {
+    let has_yielded = false
+    const yields_seen: boolean[] = []
     const long = defineStep({
-      ...{ name: 'long', summary: 'Computes.', mutates: false, input: z.strictObject({}) },
+      name: 'long',
+      summary: 'Computes.',
+      mutates: false,
+      input: z.strictObject({}),
       run() {
-        turns.push(turned)
-        setImmediate(() => (turned = true))
+        yields_seen.push(has_yielded)
+        setImmediate(() => (has_yielded = true))
         stood_ms += LIMITS.routine_turn_ms + 1
         return { result: null }
       },
@@ -130,12 +133,15 @@ describe('steps', () => {
     const passing = { ...world.clock }
     world.clock.monotonic = () => passing.monotonic() + stood_ms
     await world.run([{ step: 'long' }, { step: 'long' }])
-    expect(turns).toEqual([false, true])
+    expect(yields_seen).toEqual([false, true])
   })
 
-  test('are timed by what never steps back', async () => {
+  test('steps are timed by the monotonic clock', async () => {
     const slow = defineStep({
-      ...{ name: 'slow', summary: 'Takes its time.', mutates: false, input: z.strictObject({}) },
+      name: 'slow',
+      summary: 'Takes its time.',
+      mutates: false,
+      input: z.strictObject({}),
       async run() {
         await world.clock.advance(250)
         world.clock.setBack(3_600_000)
@@ -157,7 +163,7 @@ describe('a dry run', () => {
     say('independent'),
   ]
 
-  test('does what changes nothing, and plans the rest with all that waits for it', async () => {
+  test('a dry run executes reading steps, and plans the rest', async () => {
     const world = routineWorld()
     expect(await world.ends(steps, { dry_run: true })).toEqual(['ok', 'planned', 'planned', 'planned', 'ok'])
     expect((await world.run(steps, { dry_run: true })).report).toMatchObject({
@@ -168,7 +174,7 @@ describe('a dry run', () => {
     expect(await world.ends(steps)).toEqual(['ok', 'ok', 'ok', 'ok', 'ok'])
   })
 
-  test('finds what a run would be refused', async () => {
+  test('a dry run reports rejections of a real run', async () => {
     const refused: RoutineStep[] = [
       { step: 'change', with: { to: 10 } },
       { step: 'exec', with: { argv: ['rm', '-r', '.'] } },
@@ -181,10 +187,10 @@ describe('a dry run', () => {
     ])
   })
 
-  test('runs no program and changes nothing through the kernel', async () => {
+  test('a dry run runs no program and changes nothing through the kernel', async () => {
     const called: string[] = []
     const world = routineWorld({
-      leash: { exec: ['make'] },
+      sandbox: { exec: ['make'] },
       kernel: {
         check: (_, action) => ({ mutates: action !== 'list' }),
         call: (facade, action) => {
@@ -206,7 +212,7 @@ describe('a dry run', () => {
 describe('the report', () => {
   const long = 'ä"'.repeat(LIMITS.step_result_bytes_max)
 
-  test('shows of a long result the beginning, while later steps have all of it', async () => {
+  test('the report contains the start of a long result, while later steps receive all of it', async () => {
     const { report, ended } = await routineWorld().run([
       say({ long, end: 'here' }, { id: 'a' }),
       { step: 'say', with: { value: { $from: 'a.end' } } },
@@ -222,7 +228,7 @@ describe('the report', () => {
     expect(ended.get('a')?.result).toEqual({ long, end: 'here' })
   })
 
-  test('of many long results stays within its bounds, and gives the later ones less', async () => {
+  test('the report of many long results stays within its limits, and shortens the later ones', async () => {
     const many = Array.from({ length: 20 }, () => say(long))
     const { report } = await routineWorld().run([...many, say('short')])
     const bytes = Buffer.byteLength(JSON.stringify(report.steps.map(({ result }) => result)))
@@ -232,25 +238,28 @@ describe('the report', () => {
     expect(report.steps.at(-1)?.result).toBe('short')
   })
 
-  test('cuts no character in two', async () => {
+  test('the report splits no character', async () => {
     for (let pad = 0; pad < 4; pad++) {
       const { report } = await routineWorld().run([say('x'.repeat(pad) + '🔔'.repeat(20_000))])
       expect(report.steps[0]?.result).not.toMatch(/[\ud800-\udbff](?![\udc00-\udfff])/)
     }
   })
 
-  test('keeps what a problem says short', async () => {
+  test('the report shortens the detail of a problem', async () => {
     const { report } = await routineWorld().run([
       { step: 'say', with: { value: { $from: 'y'.repeat(60_000) } } },
     ])
     expect(report.steps[0]?.problem?.detail.length).toBeLessThanOrEqual(LIMITS.step_problem_length_max)
   })
 
-  test('holds a result as it was, whatever a step does with it afterwards', async () => {
+  test('the report contains a result unchanged, whatever a later step does with it', async () => {
     const shared = { n: 1 }
     const types = [
       defineStep({
-        ...{ name: 'share', summary: 'Shares.', mutates: false, input: z.strictObject({}) },
+        name: 'share',
+        summary: 'Shares.',
+        mutates: false,
+        input: z.strictObject({}),
         run: () => ({ result: shared }),
       }),
     ]
@@ -261,16 +270,16 @@ describe('the report', () => {
 })
 
 describe('types of steps', () => {
-  test('have one name each, whoever brings them', () => {
+  test('step types have unique names, whatever their source', () => {
     expect(() => createStepTypes(PLAYED, PLAYED.slice(0, 1))).toThrow('two types of steps are called say')
     const [first] = PLAYED
     if (first === undefined) throw new Error('there is none')
     expect(() => createStepTypes([{ ...first, name: 'Say it' }])).toThrow(
-      'no type of step may be called Say it',
+      'Say it is not a valid name of a type of step',
     )
   })
 
-  test('say what they are, take and need', () => {
+  test('step types describe themselves, their parameters and their needs', () => {
     const world = createStepTypes(PLAYED)
     expect(world.lines()).toMatchObject([
       {

@@ -1,25 +1,25 @@
-/** Requests: where they may go, what they may carry, and what is never told of them. */
+/** Tests HTTP steps: permitted addresses, permitted contents, and values that are never reported. */
 import { inspect } from 'node:util'
 import { describe, expect, test } from 'vitest'
-import { TurnbellError } from '../../../../src/contracts/errors.ts'
+import { TurnbellError } from '../../../../src/contracts/errors/errors.ts'
 import type { Json } from '../../../../src/contracts/ids.ts'
-import type { Leash } from '../../../../src/contracts/leash.ts'
-import type { RoutineStep } from '../../../../src/contracts/routine.ts'
-import type { WebAnswer, WebRequest } from '../../../../src/ports/web.ts'
-import { playedOutside } from '../../../support/outside.ts'
-import { routineWorld } from '../../../support/routine-world.ts'
+import type { SandboxPolicy } from '../../../../src/contracts/sandbox-policy.ts'
+import type { RoutineStep } from '../../../../src/contracts/runs/routine.ts'
+import type { WebResponse, WebRequest } from '../../../../src/ports/web.ts'
+import { playedOutside } from '../../../support/fakes/fake-outside.ts'
+import { routineWorld } from '../../../support/worlds/routine-world.ts'
 
 const SECRET = 'tok"en-4711'
 
 function world(
-  web: (request: WebRequest) => Partial<WebAnswer>,
-  leash: Partial<Leash> = {},
+  web: (request: WebRequest) => Partial<WebResponse>,
+  policy: Partial<SandboxPolicy> = {},
   secret = SECRET,
 ) {
   const outside = playedOutside({ web, variables: { API_TOKEN: secret } })
   const played = routineWorld({
     outside,
-    leash: { network: ['api.example', 'other.example:443'], env: ['API_TOKEN'], ...leash },
+    sandbox: { network: ['api.example', 'other.example:443'], env: ['API_TOKEN'], ...policy },
   })
   const ask = async (
     told: Record<string, Json>,
@@ -33,7 +33,7 @@ function world(
 }
 
 describe('a request', () => {
-  test('answers with status, headers and body, or JSON where it is some', async () => {
+  test('a request returns status, headers and body, parsed if it is JSON', async () => {
     const headers = { 'content-type': 'application/json; charset=utf-8', 'set-cookie': 'session=1' }
     const { ask } = world(({ method }) =>
       method === 'GET' ? { headers, body: '{"a":[1]}' } : { body: 'text' },
@@ -51,7 +51,7 @@ describe('a request', () => {
     expect(await ask({ method: 'POST' })).toMatchObject({ result: { body: 'text' } })
   })
 
-  test('carries a text as it is, and anything else as JSON', async () => {
+  test('a request sends a text unchanged, and anything else as JSON', async () => {
     const { ask, asked } = world(() => ({}))
     await ask({
       method: 'POST',
@@ -74,14 +74,14 @@ describe('a request', () => {
     [{ status: 204 }, {}, 'ok'],
     [{ status: 404 }, { expect_status: 404 }, 'ok'],
     [{ status: 200 }, { expect_status: 404 }, 'failed'],
-  ])('that is answered with %j, told %j: %s', async (answer, told, status) => {
+  ])('a request answered with %j, expecting %j: %s', async (answer, told, status) => {
     const { ask } = world(() => answer)
     const ended = await ask(told)
     expect(ended).toMatchObject({ status, result: { status: answer.status } })
     if (status === 'failed') expect(ended?.problem?.code).toBe('request_failed')
   })
 
-  test('that only reads is made in a dry run, one that changes something is not', async () => {
+  test('a dry run makes a reading request, and not a changing one', async () => {
     const { ask, asked } = world(() => ({}))
     expect(await ask({}, { dry_run: true })).toMatchObject({ status: 'ok' })
     expect(await ask({ method: 'DELETE' }, { dry_run: true })).toMatchObject({ status: 'planned' })
@@ -110,13 +110,13 @@ describe('a request', () => {
     [{ headers: { a: 1 } }],
     [{ timeout_ms: 1 }],
     [{ redirect: 'follow' }],
-  ])('is not made of nonsense: %j', async (told) => {
+  ])('an invalid request is not made: %j', async (told) => {
     const { ask, asked } = world(() => ({}))
     expect(await ask(told)).toMatchObject({ status: 'failed', problem: { code: 'params_invalid' } })
     expect(asked).toEqual([])
   })
 
-  test('off the leash is not made, not even tried', async () => {
+  test('a request outside of the sandbox policy is not attempted', async () => {
     const { ask, asked } = world(() => ({}))
     for (const dry_run of [true, false])
       for (const url of ['http://evil.example/', 'http://other.example/', 'http://api.example.evil.example/'])
@@ -129,7 +129,7 @@ describe('a redirect', () => {
   const leading = (location: string, status = 302) =>
     world(({ url }) => (url === 'http://api.example/v1' ? { status, headers: { location } } : { body: url }))
 
-  test('on the leash is followed, as what only reads', async () => {
+  test('a permitted redirect is followed as a reading request', async () => {
     const { ask, asked } = leading('/v2?page=2')
     expect(await ask({ headers: { 'X-A': '1' } })).toMatchObject({
       status: 'ok',
@@ -144,14 +144,14 @@ describe('a redirect', () => {
     'http://other.example/',
     'http://api.example.evil.example/',
     'https://evil.example\\@api.example/',
-  ])('off the leash is not: %s', async (location) => {
+  ])('a forbidden redirect is not followed: %s', async (location) => {
     const { ask, asked } = leading(location)
     expect(await ask({})).toMatchObject({ status: 'failed', problem: { code: 'leash_forbidden' } })
     expect(asked).toHaveLength(1)
   })
 
   test.each(['http://user:pass@api.example/', 'file:///etc/passwd', 'ftp://api.example/'])(
-    'to what is no plain address is not: %s',
+    'a redirect to an invalid address is not followed: %s',
     async (location) => {
       const { ask, asked } = leading(location)
       expect(await ask({})).toMatchObject({ status: 'failed', problem: { code: 'params_invalid' } })
@@ -159,7 +159,7 @@ describe('a redirect', () => {
     },
   )
 
-  test('to another origin takes no headers along, and so no secret', async () => {
+  test('a redirect to another origin carries no headers, and so no secret', async () => {
     const { ask, asked } = leading('https://other.example/')
     await ask({ headers: { authorization: { $env: 'API_TOKEN' }, 'X-A': '1' } })
     expect(asked).toHaveLength(2)
@@ -167,7 +167,7 @@ describe('a redirect', () => {
     expect(asked[1]?.headers).toEqual({})
   })
 
-  test('of what changes something is told, not followed', async () => {
+  test('a redirect of a changing request is returned, not followed', async () => {
     const { ask, asked } = leading('/v2', 307)
     expect(await ask({ method: 'POST', body: {} })).toMatchObject({
       status: 'failed',
@@ -176,7 +176,7 @@ describe('a redirect', () => {
     expect(asked).toHaveLength(1)
   })
 
-  test('after redirect is told in the end', async () => {
+  test('a chain of redirects ends with an error', async () => {
     const { ask, asked } = world(() => ({ status: 301, headers: { location: '/v1' } }))
     expect(await ask({})).toMatchObject({ status: 'failed', result: { status: 301 } })
     expect(asked).toHaveLength(6)
@@ -186,7 +186,7 @@ describe('a redirect', () => {
 describe('a secret', () => {
   const header = { authorization: { $env: 'API_TOKEN', prefix: 'Bearer ' } }
 
-  test('is sent, and never shown, whatever the answer repeats', async () => {
+  test('a secret is sent and never shown, whatever the answer repeats', async () => {
     const repeated = (request: WebRequest) => String(request.headers['authorization'])
     const { ask, asked, logged } = world((request) => ({
       headers: { 'content-type': 'application/json', 'x-echo': repeated(request) },
@@ -201,9 +201,9 @@ describe('a secret', () => {
     expect(JSON.stringify([ended, logged])).not.toContain('4711')
   })
 
-  test('is not shown by half where the answer was cut', async () => {
+  test('a secret is not shown partly where the answer was cut', async () => {
     for (let length = 1; length <= SECRET.length; length++) {
-      const { ask } = world(() => ({ body: `you said ${SECRET.slice(0, length)}`, cut: true }))
+      const { ask } = world(() => ({ body: `you said ${SECRET.slice(0, length)}`, truncated: true }))
       const ended = await ask({ headers: header })
       expect(ended?.result).toMatchObject({
         body: expect.stringMatching(/^you said (\[API_TOKEN\])?$/) as string,
@@ -211,7 +211,7 @@ describe('a secret', () => {
     }
   })
 
-  test('is not shown by a request that fails, nor by the log', async () => {
+  test('a secret is not shown by a failing request or in the log', async () => {
     const { ask, logged } = world(() => {
       throw new Error(`connect failed for ${SECRET}`)
     })
@@ -227,28 +227,31 @@ describe('a secret', () => {
       ['in a path', SECRET, `/login/${SECRET}`],
       ['in a path, encoded', ODD, `/login/${encodeURIComponent(ODD)}/x`],
       ['in a path, encoded in lower case', ODD, '/login/Ab%2fc%2bd%20%224711'],
-      ['in a path, encoded where it must be', ODD, `/login/${ODD}`],
-      ['in a path, encoded as forms are', ODD, '/login/Ab%2Fc%2Bd+%224711'],
+      ['in a path, encoded where required', ODD, `/login/${ODD}`],
+      ['in a path, encoded like a form', ODD, '/login/Ab%2Fc%2Bd+%224711'],
       ['in a query', SECRET, `/login?state=${SECRET}`],
-      ['in the name of a host', 'Token-4711', 'http://Token-4711.evil.example/'],
-      ['in the name of a host, by half', `T4711${'x'.repeat(300)}`, `http://T4711${'x'.repeat(200)}/`],
-      ['in an address that is none', SECRET, `ftp://evil.example/${SECRET}`],
+      ['in a host name', 'Token-4711', 'http://Token-4711.evil.example/'],
+      ['partly in a host name', `T4711${'x'.repeat(300)}`, `http://T4711${'x'.repeat(200)}/`],
+      ['in an invalid address', SECRET, `ftp://evil.example/${SECRET}`],
     ]
-    const led = (secret: string, location: string, then: (url: string) => Partial<WebAnswer>) =>
+    const led = (secret: string, location: string, then: (url: string) => Partial<WebResponse>) =>
       world(
         ({ url }) => (url.endsWith('/v1') ? { status: 302, headers: { location } } : then(url)),
         {},
         secret,
       )
 
-    test.each(WAYS)('%s is not shown where it is refused', async (_, secret, location) => {
-      const { ask, logged } = led(secret, location, () => ({ status: 401 }))
-      const ended = await ask({ headers: header })
-      expect(ended?.status).toBe('failed')
-      expect(inspect([ended, logged], { depth: 9 })).not.toContain('4711')
-    })
+    test.each(WAYS)(
+      'a secret repeated %s is not shown in a rejected redirect',
+      async (_, secret, location) => {
+        const { ask, logged } = led(secret, location, () => ({ status: 401 }))
+        const ended = await ask({ headers: header })
+        expect(ended?.status).toBe('failed')
+        expect(inspect([ended, logged], { depth: 9 })).not.toContain('4711')
+      },
+    )
 
-    test.each(WAYS)('%s is not shown where its request breaks', async (_, secret, location) => {
+    test.each(WAYS)('a secret repeated %s is not shown in a failed request', async (_, secret, location) => {
       const { ask, logged } = led(secret, location, (url) => {
         const detail = `GET ${url}: connect ECONNREFUSED`
         throw new TurnbellError('request_failed', { detail, hint: detail, cause: new Error(detail) })
@@ -266,23 +269,23 @@ describe('a secret', () => {
       ['in ASCII', String.raw`Ab/c+\u00e9\"<4711`],
       ['as Go does', String.raw`Ab/c+é\"\u003c4711`],
       ['with escaped signs', String.raw`Ab/c\u002B\u00E9\u0022\u003C4711`],
-      ['with a letter that is escaped for nothing', String.raw`\u0041b/c+é\"<4711`],
+      ['with an unnecessarily escaped letter', String.raw`\u0041b/c+é\"<4711`],
     ]
 
-    test.each(WAYS)('%s is not shown of a value or a name', async (_, spelled) => {
+    test.each(WAYS)('a secret repeated %s is not shown in a value or a name', async (_, spelled) => {
       const headers = { 'content-type': 'application/json' }
       const { ask } = world(() => ({ headers, body: `{"${spelled}":["you said ${spelled}"]}` }), {}, ODD)
       const ended = await ask({ headers: header })
       expect(ended?.result).toMatchObject({ json: { '[API_TOKEN]': ['you said [API_TOKEN]'] } })
     })
 
-    test.each(WAYS.slice(0, -1))('%s is not shown of what is no JSON', async (_, spelled) => {
+    test.each(WAYS.slice(0, -1))('a secret repeated %s is not shown in invalid JSON', async (_, spelled) => {
       const { ask } = world(() => ({ body: `you said ${spelled}` }), {}, ODD)
       expect((await ask({ headers: header }))?.result).toMatchObject({ body: 'you said [API_TOKEN]' })
     })
   })
 
-  test('off the leash, or not set, is not sent', async () => {
+  test('a secret that is forbidden or not set is not sent', async () => {
     const { ask, asked } = world(() => ({}), { env: ['UNSET'] })
     for (const dry_run of [true, false]) {
       expect(await ask({ method: 'POST', headers: header }, { dry_run })).toMatchObject({
@@ -305,7 +308,7 @@ describe('a secret', () => {
     'X-Auth-Token',
     'private-token',
     'x-secret',
-  ])('by itself is refused in the header %s, wherever it comes from, and not repeated', async (name) => {
+  ])('a plain secret is rejected in the header %s, whatever its source, and not repeated', async (name) => {
     const { ask, asked } = world(() => ({}))
     const ended = await ask({ headers: { [name]: { $param: 'value' } } }, { params: { value: 'hunter2' } })
     expect(ended).toMatchObject({
@@ -316,7 +319,7 @@ describe('a secret', () => {
   })
 
   test.each(['accept', 'idempotency-key', 'if-match', 'x-request-id', 'author'])(
-    'is not suspected in the header %s',
+    'an ordinary value is accepted in the header %s',
     async (name) => {
       const { ask } = world(() => ({}))
       expect(await ask({ headers: { [name]: 'x' } })).toMatchObject({ status: 'ok' })
@@ -328,7 +331,7 @@ describe('a secret', () => {
     { $env: 1 },
     { $env: 'API_TOKEN', prefix: 'Bearer abc ' },
     { $env: 'API_TOKEN', more: 1 },
-  ])('is named plainly, not so: %j', async (reference) => {
+  ])('a secret reference must be plain, not %j', async (reference) => {
     const { ask } = world(() => ({}))
     expect(await ask({ headers: { authorization: reference } })).toMatchObject({
       problem: { code: 'params_invalid' },

@@ -1,14 +1,14 @@
 import { expect, test } from 'vitest'
 import { createPatternLine } from '../../../../src/modules/routines/steps/pattern-line.ts'
 
-/** Notes in which turn of the loop each pattern was tried; `(` is none. */
+/** Records in which tick of the event loop each pattern was tried; `(` is invalid. */
 function lineWithTurns() {
-  const tried: [pattern: string, turn: number][] = []
-  let turn = 0
+  const tried: [pattern: string, tick: number][] = []
+  let tick = 0
   const line = createPatternLine({
     patterns: {
       matches(pattern) {
-        tried.push([pattern, turn])
+        tried.push([pattern, tick])
         if (pattern === '(') throw new Error('no pattern')
         return true
       },
@@ -16,7 +16,7 @@ function lineWithTurns() {
     clock: {
       soon(call) {
         setImmediate(() => {
-          turn += 1
+          tick += 1
           call()
         })
       },
@@ -25,7 +25,7 @@ function lineWithTurns() {
   return { line, tried }
 }
 
-test('a turn of the loop lies between two patterns, however many are asked for at once', async () => {
+test('each pattern runs in its own tick of the event loop, also for concurrent requests', async () => {
   const { line, tried } = lineWithTurns()
   await Promise.all(['a', 'b', 'c'].map((pattern) => line.matches(pattern, '')))
   expect(tried).toEqual([
@@ -35,9 +35,9 @@ test('a turn of the loop lies between two patterns, however many are asked for a
   ])
 })
 
-test('one that is refused holds up no other', async () => {
+test('a rejected pattern does not delay others', async () => {
   const { line, tried } = lineWithTurns()
   const [refused, other] = await Promise.allSettled([line.matches('(', ''), line.matches('b', '')])
   expect([refused.status, other]).toEqual(['rejected', { status: 'fulfilled', value: true }])
-  expect(tried.map(([, turn]) => turn)).toEqual([0, 1])
+  expect(tried.map(([, tick]) => tick)).toEqual([0, 1])
 })

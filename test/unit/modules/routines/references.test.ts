@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest'
-import { TurnbellError } from '../../../../src/contracts/errors.ts'
+import { TurnbellError } from '../../../../src/contracts/errors/errors.ts'
 import type { Json } from '../../../../src/contracts/ids.ts'
 import { resolved, type Earlier } from '../../../../src/modules/routines/references.ts'
 
@@ -24,7 +24,7 @@ describe('a reference', () => {
     [{ a: [{ $from: 'number' }, { b: { $from: 'look.text' } }] }, { a: [7, { b: 'abc' }] }],
     [{ $param: 'branch' }, 'main'],
     [{ x: { $param: 'list' } }, { x: [1] }],
-  ])('%j is %j', (value, wanted) => {
+  ])('a reference %j resolves to %j', (value, wanted) => {
     expect(resolve(value, { branch: 'main', list: [1] })).toEqual({ value: wanted })
   })
 
@@ -35,51 +35,51 @@ describe('a reference', () => {
     [{ $param: 'a', $from: 'look' }],
     [null],
     [{}],
-  ])('is a whole value; %j stays as it is', (value) => {
+  ])('a reference is a whole value; %j stays unchanged', (value) => {
     expect(resolve(value)).toEqual({ value })
   })
 
-  test('is not looked for in what it leads to', () => {
+  test('the value of a reference is not resolved again', () => {
     expect(resolve({ $param: 'p' }, { p: { $param: 'p' } })).toEqual({ value: { $param: 'p' } })
   })
 
   test.each<[Json, string]>([
-    [{ $from: 'nowhere.x' }, 'there is no step "nowhere" before this one; there are look, number'],
-    [{ $from: 'look.signal' }, 'it has signals, empty, text'],
-    [{ $from: 'look.signals.1' }, 'nothing there'],
-    [{ $from: 'look.signals.length' }, 'nothing there'],
-    [{ $from: 'look.text.0' }, 'nothing there'],
-    [{ $from: 'number.toFixed' }, 'it has no fields'],
-    [{ $from: 'look.constructor' }, 'nothing there'],
-    [{ $from: 'look.__proto__' }, 'nothing there'],
-    [{ $from: 'look..text' }, 'nothing there'],
+    [{ $from: 'nowhere.x' }, 'there is no step "nowhere" before this one. Earlier steps: look, number'],
+    [{ $from: 'look.signal' }, 'which has signals, empty, text'],
+    [{ $from: 'look.signals.1' }, 'no such value in the result'],
+    [{ $from: 'look.signals.length' }, 'no such value in the result'],
+    [{ $from: 'look.text.0' }, 'no such value in the result'],
+    [{ $from: 'number.toFixed' }, 'which has no fields'],
+    [{ $from: 'look.constructor' }, 'no such value in the result'],
+    [{ $from: 'look.__proto__' }, 'no such value in the result'],
+    [{ $from: 'look..text' }, 'no such value in the result'],
     [{ $from: '' }, 'there is no step ""'],
     [{ $from: 3 }, 'there is no step'],
     [{ $from: ['look'] }, 'there is no step'],
     [{ $from: null, default: 1 }, 'there is no step'],
-    [{ $param: 'toString' }, 'there is no such parameter; there are none'],
+    [{ $param: 'toString' }, 'there is no such parameter. Parameters: none'],
     [{ $param: 1 }, 'there is no such parameter'],
     [{ deep: [{ $from: 'nowhere' }] }, 'nowhere'],
-  ])('that leads nowhere says so: %j', (value, detail) => {
+  ])('an unresolvable reference is reported: %j', (value, detail) => {
     const refused = () => resolve(value)
     expect(refused).toThrow(TurnbellError)
     expect(refused).toThrow('reference_unknown')
     expect(refused).toThrow(detail)
   })
 
-  test('to a step without a result tells which', () => {
+  test('a reference to a step without a result names the step', () => {
     expect(resolve({ a: { $from: 'broken.x' } })).toEqual({ without: 'broken' })
     expect(resolve([{ $from: 'later', default: 1 }])).toEqual({ without: 'later' })
   })
 
-  test('to what is short does not become without end what is long', () => {
+  test('repeated references cannot make a short text unboundedly long', () => {
     const list: Json = Array.from({ length: 150_000 }, () => [])
     const many: Json = Array.from({ length: 30_000 }, () => ({ $param: 'p' }))
     expect(() => resolve(many, { p: list })).toThrow('limit_reached')
     expect(() => resolve({ p: { $param: 'p' }, q: { $param: 'p' } }, { p: list })).not.toThrow()
   })
 
-  test('makes no prototype of what it finds', () => {
+  test('a reference cannot set a prototype', () => {
     const value = JSON.parse('{"__proto__": {"$param": "p"}}') as Json
     const { value: made } = resolve(value, { p: { admin: true } }) as { value: object }
     expect(Object.hasOwn(made, '__proto__')).toBe(true)

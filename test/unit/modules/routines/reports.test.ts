@@ -1,28 +1,33 @@
-/** Reports are kept in the order of their generations, whatever the clocks say. */
+/** Tests that reports are ordered by their generations, whatever the clock shows. */
 import { beforeEach, describe, expect, test } from 'vitest'
-import { TurnbellError } from '../../../../src/contracts/errors.ts'
-import { LIMITS } from '../../../../src/contracts/limits.ts'
-import type { Reports, UnkeptReport } from '../../../../src/modules/routines/needs.ts'
+import { TurnbellError } from '../../../../src/contracts/errors/errors.ts'
+import { LIMITS } from '../../../../src/contracts/limits/limits.ts'
+import type { Reports, UnkeptReport } from '../../../../src/modules/routines/deps.ts'
 import { createReports } from '../../../../src/modules/routines/reports.ts'
+import { silentLog } from '../../../../src/ports/log.ts'
 import type { RecordStore } from '../../../../src/ports/record-store.ts'
 import { createMemoryRecordStore } from '../../../../src/storage/memory/record-store.ts'
 import { createIds } from '../../../../src/system/random.ts'
-import { fakeClock, seededRandom, type FakeClock } from '../../../support/fake-clock.ts'
-import { refusedWith } from '../../../support/small-hub.ts'
+import { fakeClock, seededRandom, type FakeClock } from '../../../support/fakes/fake-clock.ts'
+import { refusedWith } from '../../../support/worlds/small-hub.ts'
 
 let records: RecordStore
 let clock: FakeClock
-let warned: object[]
 let reports: Reports
 
 const open = () =>
   createReports({
     records,
     ids: createIds(clock, seededRandom()),
-    log: { warn: (fields) => void warned.push(fields) },
+    log: silentLog,
   })
 const report = (routine: string | null = null): UnkeptReport => ({
-  ...{ routine, identity: 'ada', dry_run: false, ok: true, duration_ms: 1, failures: 0 },
+  routine,
+  identity: 'ada',
+  dry_run: false,
+  ok: true,
+  duration_ms: 1,
+  failures: 0,
   started_at: new Date(clock.now()).toISOString(),
   steps: [{ id: 'say_1', step: 'say', status: 'ok', duration_ms: 1, result: { a: 1 } }],
 })
@@ -32,12 +37,11 @@ const generations = async (query: Parameters<Reports['list']>[0]) =>
 beforeEach(() => {
   records = createMemoryRecordStore()
   clock = fakeClock()
-  warned = []
   reports = open()
 })
 
 describe('a report', () => {
-  test('is given back as it was kept, with its number', async () => {
+  test('a report is returned as stored, with its number', async () => {
     const told = report('nightly')
     const kept = await reports.keep(told)
     expect(kept).toEqual({
@@ -49,14 +53,14 @@ describe('a report', () => {
     expect(await reports.list({ report_id: '01JZ0000000000000000000000', limit: 5 })).toEqual([])
   })
 
-  test('has the next number, though several are kept at once', async () => {
+  test('concurrent reports have consecutive numbers', async () => {
     const kept = await Promise.all([1, 2, 3].map(() => reports.keep(report())))
     expect(kept.map(({ generation }) => generation)).toEqual([1, 2, 3])
     expect(await generations({ limit: 9 })).toEqual([3, 2, 1])
     expect(await generations({ limit: 2 })).toEqual([3, 2])
   })
 
-  test('hides no other where it cannot be read any more', async () => {
+  test('an unreadable report does not hide others', async () => {
     await reports.keep(report())
     const { report_id } = await reports.keep(report())
     const body = await records.get('routine_report', report_id)
@@ -64,7 +68,7 @@ describe('a report', () => {
     expect(await generations({ limit: 1 })).toEqual([1])
   })
 
-  test('is in its place when the clock went back', async () => {
+  test('a report stays in order when the clock is set back', async () => {
     await reports.keep(report())
     clock.setBack(24 * 3_600_000)
     await reports.keep(report())
@@ -74,28 +78,22 @@ describe('a report', () => {
     expect(await generations({ limit: 9 })).toEqual([3, 2, 1])
   })
 
-  test('is found by its routine', async () => {
+  test('a report is found by its routine', async () => {
     for (const routine of ['a', 'b', null, 'a']) await reports.keep(report(routine))
     expect(await generations({ routine: 'a', limit: 9 })).toEqual([4, 1])
     expect(await generations({ routine: 'c', limit: 9 })).toEqual([])
   })
 
-  test('that was not kept uses up no number', async () => {
+  test('a report that was not stored uses no number', async () => {
     let full = true
     const put: RecordStore['put'] = (...record) =>
       full
         ? Promise.reject(new TurnbellError('store_unavailable', { detail: 'It is full.' }))
         : records.put(...record)
     reports = createReports({
-      records: {
-        ...records,
-        put,
-        get: records.get.bind(records),
-        list: records.list.bind(records),
-        remove: records.remove.bind(records),
-      },
+      records: { ...records, put },
       ids: createIds(clock, seededRandom()),
-      log: { warn: () => {} },
+      log: silentLog,
     })
     expect(await refusedWith(() => reports.keep(report()))).toBe('store_unavailable')
     full = false
@@ -103,7 +101,7 @@ describe('a report', () => {
     expect(await generations({ limit: 9 })).toEqual([1])
   })
 
-  test('that cannot be read today may be read tomorrow', async () => {
+  test('a report that is unreadable now may be readable later', async () => {
     await reports.keep(report())
     let broken = true
     const list: RecordStore['list'] = (kind) =>
@@ -111,14 +109,9 @@ describe('a report', () => {
         ? Promise.reject(new TurnbellError('store_unavailable', { detail: 'It is away.' }))
         : records.list(kind)
     reports = createReports({
-      records: {
-        list,
-        get: (...one) => records.get(...one),
-        put: (...one) => records.put(...one),
-        remove: (...one) => records.remove(...one),
-      },
+      records: { ...records, list },
       ids: createIds(clock, seededRandom()),
-      log: { warn: () => {} },
+      log: silentLog,
     })
     expect(await refusedWith(() => reports.list({ limit: 1 }))).toBe('store_unavailable')
     expect(await refusedWith(() => reports.keep(report()))).toBe('store_unavailable')
@@ -126,7 +119,7 @@ describe('a report', () => {
     expect((await reports.keep(report())).generation).toBe(2)
   })
 
-  test('that somebody spoilt is left out and told of', async () => {
+  test('an invalid report is quarantined', async () => {
     const kept = await reports.keep(report())
     await reports.keep(report())
     await records.put('routine_report', kept.report_id, { routine: null, generation: 'one' })
@@ -134,10 +127,10 @@ describe('a report', () => {
     expect(await generations({ limit: 9 })).toEqual([2])
     reports = open()
     expect(await generations({ limit: 9 })).toEqual([2])
-    expect(warned).toHaveLength(2)
+    expect(await records.list('routine_report')).toHaveLength(1)
   })
 
-  test('that is older than those that are kept is forgotten', async () => {
+  test('reports beyond the limit are forgotten, oldest first', async () => {
     for (let n = 0; n < LIMITS.routine_reports_max + 2; n++) await reports.keep(report())
     const rows = await records.list('routine_report')
     expect(rows).toHaveLength(LIMITS.routine_reports_max)

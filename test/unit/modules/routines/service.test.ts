@@ -1,30 +1,39 @@
-/** Routines over the kernel: what is configured, what is given, and what is kept of it. */
+/** Tests routines over the kernel: configured ones, given ones, and stored reports. */
 import { describe, expect, test } from 'vitest'
 import * as z from 'zod'
-import { TurnbellError } from '../../../../src/contracts/errors.ts'
-import { LIMITS } from '../../../../src/contracts/limits.ts'
-import type { Report, Routine, RoutineStep } from '../../../../src/contracts/routine.ts'
+import { TurnbellError } from '../../../../src/contracts/errors/errors.ts'
+import { LIMITS } from '../../../../src/contracts/limits/limits.ts'
+import type { Report, Routine, RoutineStep } from '../../../../src/contracts/runs/routine.ts'
 import { signals } from '../../../../src/facades/signals.ts'
 import { defineAction, defineFacade } from '../../../../src/kernel/define.ts'
 import { createMemoryRecordStore } from '../../../../src/storage/memory/record-store.ts'
-import { playedOutside } from '../../../support/outside.ts'
-import { routineKernel, settingsWith } from '../../../support/routine-kernel.ts'
-import { NO_LEASH } from '../../../support/routine-world.ts'
-import { AGENT, OBSERVER, OPERATOR } from '../../../support/small-kernel.ts'
+import { playedOutside } from '../../../support/fakes/fake-outside.ts'
+import { routineKernel, settingsWith } from '../../../support/worlds/routine-kernel.ts'
+import { NO_SANDBOX } from '../../../support/worlds/routine-world.ts'
+import { AGENT, OBSERVER, OPERATOR } from '../../../support/worlds/small-kernel.ts'
 
 let changes: number
 const thing = (name: string, facet = 'core') =>
   defineFacade({
-    ...{ name, summary: 'Things.', compact: 'Things.', facet },
+    name,
+    summary: 'Things.',
+    compact: 'Things.',
+    facet,
     actions: {
       count: defineAction({
-        ...{ summary: 'Counts.', mutates: false, errors: [], allow: ['agent'] },
+        summary: 'Counts.',
+        mutates: false,
+        errors: [],
+        allow: ['agent'],
         input: z.strictObject({ from: z.number().default(0) }),
         output: z.object({ n: z.number() }),
         handle: ({ from }) => ({ n: from + 1 }),
       }),
       change: defineAction({
-        ...{ summary: 'Changes.', mutates: true, errors: [], allow: ['agent'] },
+        summary: 'Changes.',
+        mutates: true,
+        errors: [],
+        allow: ['agent'],
         input: z.strictObject({}),
         output: z.object({}),
         handle() {
@@ -33,8 +42,13 @@ const thing = (name: string, facet = 'core') =>
         },
       }),
       own: defineAction({
-        ...{ summary: 'Ours.', mutates: true, errors: [], allow: [] },
-        ...{ input: z.strictObject({}), output: z.object({}), handle: () => ({}) },
+        summary: 'Ours.',
+        mutates: true,
+        errors: [],
+        allow: [],
+        input: z.strictObject({}),
+        output: z.object({}),
+        handle: () => ({}),
       }),
     },
   })
@@ -61,7 +75,7 @@ const nightly: Routine = {
 describe('a configured routine', () => {
   const world = () => routineKernel({ facades, settings: { routines: { nightly } } })
 
-  test('runs with what it is given, and with its defaults', async () => {
+  test('a configured routine runs with the given parameters and its defaults', async () => {
     const report = await world().call('routine', 'run', { name: 'nightly', params: { from: 4 } })
     expect(report).toMatchObject({ routine: 'nightly', ok: true, generation: 1, identity: 'ada' })
     expect(report.steps).toMatchObject([
@@ -70,7 +84,7 @@ describe('a configured routine', () => {
     ])
   })
 
-  test('is listed with its parameters', async () => {
+  test('a configured routine is listed with its parameters', async () => {
     expect(await world().call('routine', 'list')).toEqual({
       routines: [{ name: 'nightly', summary: 'Counts.', params: nightly.params, steps: 2 }],
     })
@@ -80,16 +94,16 @@ describe('a configured routine', () => {
     [{ name: 'nightli', params: {} }, 'routine_unknown', 'the configuration has nightly'],
     [{ name: 'constructor' }, 'routine_unknown', 'There is no routine'],
     [{ name: 'nightly' }, 'params_invalid', 'nightly needs from'],
-    [{ name: 'nightly', params: { from: 1, form: 2 } }, 'params_invalid', 'nightly takes no "form"'],
+    [{ name: 'nightly', params: { from: 1, form: 2 } }, 'params_invalid', 'nightly has no parameter "form"'],
     [{ name: 'workflow.preflight' }, 'params_invalid', 'the name of a routine matches'],
-  ])('that is asked for as %j is refused', async (params, code, detail) => {
+  ])('a configured routine called with %j is rejected', async (params, code, detail) => {
     expect(await world().refused('routine', 'run', params)).toMatchObject({
       code,
       detail: expect.stringContaining(detail) as string,
     })
   })
 
-  test('that was changed counts from the next run on', async () => {
+  test('a changed routine applies from the next run on', async () => {
     const changed = world()
     changed.routines.configure(settingsWith({ routines: { weekly: nightly } }))
     expect((await changed.refused('routine', 'run', { name: 'nightly' })).code).toBe('routine_unknown')
@@ -100,7 +114,7 @@ describe('a configured routine', () => {
 })
 
 describe('given steps', () => {
-  test('report as a configured routine does', async () => {
+  test('given steps report like a configured routine', async () => {
     const { routines } = { routines: { nightly } }
     const world = routineKernel({ facades, settings: { routines } })
     const params = { from: 0, more: 3 }
@@ -111,7 +125,7 @@ describe('given steps', () => {
     expect(ends(given)).toEqual(['ok', 'expectation_failed'])
   })
 
-  test('run on the same leash', async () => {
+  test('given steps run under the same sandbox policy', async () => {
     const steps: RoutineStep[] = [{ step: 'exec', with: { argv: ['make'] } }]
     const world = routineKernel({ settings: { routines: { build: { steps } } } })
     expect(ends(await world.call('routine', 'run', { name: 'build' }))).toEqual(['leash_forbidden'])
@@ -145,13 +159,13 @@ describe('given steps', () => {
     [{ steps: [{ step: 'call', retry: 3 }] }],
     [{ steps: [{ step: 'http', with: { headers: { authorization: 'Bearer hunter2' } } }] }],
     [{ steps: [call('thing', 'count')], params: [] }],
-  ])('that are no routine are refused as a whole: %j', async (params) => {
+  ])('invalid given steps are rejected as a whole: %j', async (params) => {
     const problem = await routineKernel({ facades }).refused('routine', 'eval', params as object)
     expect(problem.code).toBe('params_invalid')
     expect(JSON.stringify(problem)).not.toContain('hunter2')
   })
 
-  test('may be one', async () => {
+  test('given steps may consist of one step', async () => {
     const world = routineKernel({ facades })
     const report = await world.call('routine', 'step', call('thing', 'count', { from: 2 }))
     expect(report).toMatchObject({
@@ -164,7 +178,7 @@ describe('given steps', () => {
 })
 
 describe('a step that calls', () => {
-  test('reaches no further than its caller', async () => {
+  test('a step that calls has the permissions of its caller', async () => {
     const world = routineKernel({ facades })
     const steps = [
       call('closed', 'count'),
@@ -181,7 +195,7 @@ describe('a step that calls', () => {
     ])
   })
 
-  test('gets no further by another name, or by way of a batch', async () => {
+  test('a step that calls gains nothing by another name or a batch', async () => {
     const world = routineKernel({ facades })
     const steps = [
       call('tool', 'invoke', { name: 'closed_count' }),
@@ -194,7 +208,7 @@ describe('a step that calls', () => {
     ])
   })
 
-  test('takes no signals that its report might show only the beginning of', async () => {
+  test('a step that calls cannot drain signals, because its report may be truncated', async () => {
     const world = routineKernel({ facades: [signals] })
     const steps = [call('signals', 'pending'), call('tool', 'invoke', { name: 'signals_pending' })]
     expect(ends(await world.call('routine', 'eval', { steps }))).toEqual([
@@ -203,14 +217,14 @@ describe('a step that calls', () => {
     ])
   })
 
-  test('a type whose name is as long as one may be has an id like any other', async () => {
+  test('a type with the longest name has an id like any other', async () => {
     const world = routineKernel()
     const { steps } = await world.call('routine', 'step', { step: 'a'.repeat(64) })
     expect(steps).toMatchObject([{ id: `${'a'.repeat(60)}_1`, problem: { code: 'step_unknown' } }])
     expect(await world.call('routine', 'report')).toMatchObject({ reports: [{ ok: false }] })
   })
 
-  test('its own routine comes to an end', async () => {
+  test('a routine that calls itself ends', async () => {
     const loop: Routine = { steps: [call('routine', 'run', { name: 'loop' })] }
     const world = routineKernel({ settings: { routines: { loop } } })
     const report = await world.call('routine', 'run', { name: 'loop' })
@@ -220,7 +234,7 @@ describe('a step that calls', () => {
 })
 
 describe('a dry run', () => {
-  test('changes nothing, and no report is kept', async () => {
+  test('a dry run changes nothing and stores no report', async () => {
     changes = 0
     const world = routineKernel({ facades })
     const steps = [
@@ -235,7 +249,7 @@ describe('a dry run', () => {
     expect(await world.call('routine', 'report')).toEqual({ reports: [] })
   })
 
-  test('goes on into another dry run, which changes nothing either', async () => {
+  test('a dry run calls other routines as dry runs', async () => {
     changes = 0
     const world = routineKernel({ facades })
     const inner = call('routine', 'step', { ...call('thing', 'change'), dry_run: true })
@@ -244,7 +258,7 @@ describe('a dry run', () => {
     expect(changes).toBe(0)
   })
 
-  test('finds parameters that would be refused', async () => {
+  test('a dry run reports invalid parameters', async () => {
     const world = routineKernel({ facades })
     const steps = [call('thing', 'change', { much: 1 }), call('thing', 'chance')]
     expect(ends(await world.call('routine', 'eval', { steps, dry_run: true }))).toEqual([
@@ -255,7 +269,7 @@ describe('a dry run', () => {
 })
 
 describe('a report', () => {
-  test('is numbered by one after the other, and the last one is told first', async () => {
+  test('reports are numbered consecutively, and the last one is listed first', async () => {
     const world = routineKernel({ facades, settings: { routines: { nightly } } })
     await world.call('routine', 'run', { name: 'nightly', params: { from: 1 } })
     world.clock.setBack(3_600_000)
@@ -272,7 +286,7 @@ describe('a report', () => {
     )
   })
 
-  test('shows what its steps found to whom they ran for, and to who may look at everything', async () => {
+  test('a report shows results to the persona of its run, and to callers who may read everything', async () => {
     const world = routineKernel({ facades })
     const { report_id } = await world.call('routine', 'eval', {
       steps: [call('thing', 'count'), call('x', 'y')],
@@ -289,32 +303,36 @@ describe('a report', () => {
     expect(JSON.stringify(others)).not.toMatch(/result|problem/)
   })
 
-  test('that cannot be kept is told all the same, with the reason', async () => {
+  test('a report that cannot be stored is returned all the same, with the reason', async () => {
     const records = createMemoryRecordStore()
     const put = () => Promise.reject(new TurnbellError('store_unavailable', { detail: 'The disk is full.' }))
     const broken = { list: records.list.bind(records), put } as unknown as typeof records
     const world = routineKernel({ facades, records: broken })
     expect(await world.call('routine', 'step', call('thing', 'count'))).toMatchObject({
-      ...{ ok: true, report_id: null, generation: null },
+      ok: true,
+      report_id: null,
+      generation: null,
       unkept: { code: 'store_unavailable', detail: 'The disk is full.' },
     })
-    expect(world.logged).toMatchObject([{ level: 'error', message: 'a report could not be kept' }])
+    expect(world.logged).toMatchObject([{ level: 'error', message: 'report not stored' }])
   })
 })
 
 describe('too many routines', () => {
-  test('at once are refused, until one has ended', async () => {
+  test('too many concurrent routines are rejected until one has ended', async () => {
     const ending: (() => void)[] = []
     const outside = playedOutside({ program: () => ({}) })
     outside.programs.run = () =>
       new Promise((resolve) =>
-        ending.push(() => resolve({ exit_code: 0, timed_out: false, stdout: '', stderr: '', cut: false })),
+        ending.push(() =>
+          resolve({ exit_code: 0, timed_out: false, stdout: '', stderr: '', truncated: false }),
+        ),
       )
-    const leash = { ...NO_LEASH, exec: ['wait'] }
+    const sandbox = { ...NO_SANDBOX, exec: ['wait'] }
     const projects = [
       { project_id: '01JZ0000000000000000000000', root: '/projects/x', aliases: [], created_at: '' },
     ]
-    const world = routineKernel({ outside, projects, settings: { leash } })
+    const world = routineKernel({ outside, projects, settings: { sandbox } })
     const wait = () =>
       world.call(
         'routine',
@@ -332,7 +350,7 @@ describe('too many routines', () => {
 })
 
 describe('the types of steps', () => {
-  test('are told with what they take and need', async () => {
+  test('step types are listed with their parameters and needs', async () => {
     const { steps } = await routineKernel().call<{ steps: { name: string }[] }>('routine', 'steps')
     expect(steps).toMatchObject([
       { name: 'call', mutates: null, leash: null, input_schema: { required: ['facade', 'action'] } },
@@ -344,7 +362,7 @@ describe('the types of steps', () => {
   })
 })
 
-/** Without what differs from run to run. */
+/** Removes the fields that differ between runs. */
 function comparable({ report_id: _, generation: __, routine: ___, ...report }: Report): unknown {
   return JSON.parse(
     JSON.stringify(report, (key, value: unknown) =>

@@ -1,10 +1,10 @@
-/** The built-in types of steps, but for requests. */
+/** Tests the built-in step types except HTTP requests. */
 import { describe, expect, test } from 'vitest'
 import type { Json } from '../../../../src/contracts/ids.ts'
-import type { RoutineStep } from '../../../../src/contracts/routine.ts'
-import { playedOutside } from '../../../support/outside.ts'
-import { problem, routineWorld } from '../../../support/routine-world.ts'
-import { TurnbellError } from '../../../../src/contracts/errors.ts'
+import type { RoutineStep } from '../../../../src/contracts/runs/routine.ts'
+import { playedOutside } from '../../../support/fakes/fake-outside.ts'
+import { problem, routineWorld } from '../../../support/worlds/routine-world.ts'
+import { TurnbellError } from '../../../../src/contracts/errors/errors.ts'
 
 const only = async (world: ReturnType<typeof routineWorld>, step: RoutineStep, dry_run = false) => {
   const { report } = await world.run([step], { dry_run })
@@ -17,7 +17,7 @@ describe('a call', () => {
     with: { facade: 'signals', action: 'inbox', params: { limit: 1 } },
   }
 
-  test('is made through its caller’s kernel', async () => {
+  test("a call is made through its caller's kernel", async () => {
     const asked: unknown[] = []
     const world = routineWorld({
       kernel: {
@@ -31,13 +31,13 @@ describe('a call', () => {
     expect(asked).toEqual([['signals', 'inbox', { limit: 1 }]])
   })
 
-  test('that is refused has the very problem that the caller would be told', async () => {
+  test('a rejected call has the same problem as for the caller', async () => {
     const refused = problem('facet_forbidden', 'It is closed.')
     const world = routineWorld({ kernel: { call: () => Promise.resolve({ ok: false, problem: refused }) } })
     expect(await only(world, step)).toMatchObject({ status: 'failed', problem: refused })
   })
 
-  test('is checked in a dry run, and refused there as well', async () => {
+  test('a call is checked in a dry run, and rejected there as well', async () => {
     const refuse = () => {
       throw new TurnbellError('facet_forbidden', { detail: 'It is closed.' })
     }
@@ -54,7 +54,7 @@ describe('a call', () => {
     [{ facade: 'signals', action: '' }],
     [{ facade: 'signals', action: 'inbox', params: [] }],
     [{ facade: 'signals', action: 'inbox', caller: 'bob' }],
-  ])('needs facade and action, and nothing else: %j', async (told) => {
+  ])('a call needs facade and action, and nothing else: %j', async (told) => {
     expect(await only(routineWorld(), { step: 'call', with: told })).toMatchObject({
       problem: { code: 'params_invalid' },
     })
@@ -67,9 +67,9 @@ describe('a program', () => {
     with: { argv: ['make', 'all'], ...more },
   })
 
-  test('runs in the project, and succeeds with the code that is expected', async () => {
+  test('a program runs in the project, and succeeds with the expected exit code', async () => {
     const outside = playedOutside({ program: () => ({ exit_code: 2, stdout: 'out', stderr: 'err' }) })
-    const world = routineWorld({ outside, leash: { exec: ['make'] } })
+    const world = routineWorld({ outside, sandbox: { exec: ['make'] } })
     expect(await only(world, exec({ expect_exit: 2, cwd: 'sub', timeout_ms: 500 }))).toMatchObject({
       status: 'ok',
       result: { exit_code: 2, stdout: 'out', stderr: 'err', cut: false },
@@ -81,25 +81,25 @@ describe('a program', () => {
 
   test.each([
     [{ exit_code: 1 }, 'program_failed', 'make all ended with code 1, not 0.'],
-    [{ exit_code: null }, 'program_failed', 'make all was ended from outside.'],
-    [{ exit_code: null, timed_out: true }, 'timed_out', 'make all did not end in 120000 ms and was ended.'],
-    // It was too late all the same.
-    [{ exit_code: 0, timed_out: true }, 'timed_out', 'did not end'],
-  ])('that ends otherwise (%j) failed, and shows what it wrote', async (end, code, detail) => {
+    [{ exit_code: null }, 'program_failed', 'make all was terminated by a signal.'],
+    [{ exit_code: null, timed_out: true }, 'timed_out', 'make all was terminated after 120000 ms.'],
+    // It exceeded its time limit all the same.
+    [{ exit_code: 0, timed_out: true }, 'timed_out', 'was terminated after'],
+  ])('a program that ends otherwise (%j) fails, and its output is shown', async (end, code, detail) => {
     const outside = playedOutside({ program: () => ({ ...end, stderr: 'no rule' }) })
-    expect(await only(routineWorld({ outside, leash: { exec: ['make'] } }), exec())).toMatchObject({
+    expect(await only(routineWorld({ outside, sandbox: { exec: ['make'] } }), exec())).toMatchObject({
       status: 'failed',
       result: { exit_code: end.exit_code, stderr: 'no rule' },
       problem: { code, detail: expect.stringContaining(detail) as string },
     })
   })
 
-  test('is nowhere without a project, but judged before that is looked for', async () => {
+  test('a program needs a project, which is checked after the sandbox policy', async () => {
     const root = () => {
       throw new TurnbellError('project_unknown', { detail: 'There is none.' })
     }
     expect(await only(routineWorld({ root }), exec())).toMatchObject({ problem: { code: 'leash_forbidden' } })
-    const world = routineWorld({ root, leash: { exec: ['make'] } })
+    const world = routineWorld({ root, sandbox: { exec: ['make'] } })
     for (const dry_run of [true, false])
       expect(await only(world, exec(), dry_run)).toMatchObject({ problem: { code: 'project_unknown' } })
   })
@@ -117,9 +117,9 @@ describe('a program', () => {
     [{ expect_exit: 256 }],
     [{ shell: true }],
     [{ env: { A: '1' } }],
-  ])('is not run where it is told nonsense: %j', async (told) => {
+  ])('a program with invalid parameters is not run: %j', async (told) => {
     const outside = playedOutside({ program: () => ({}) })
-    const ended = await only(routineWorld({ outside, leash: { exec: ['make'] } }), exec(told))
+    const ended = await only(routineWorld({ outside, sandbox: { exec: ['make'] } }), exec(told))
     expect(ended).toMatchObject({ problem: { code: 'params_invalid' } })
     expect(outside.ran).toEqual([])
   })
@@ -141,7 +141,7 @@ describe('an expectation', () => {
     ...([0, false, ' ', [null], { a: null }] as Json[]).map((value): [Record<string, Json>] => [
       { value, is_empty: false },
     ]),
-  ])('holds: %j', async (told) => {
+  ])('an expectation holds: %j', async (told) => {
     expect(await expectation(told)).toMatchObject({ status: 'ok', result: { holds: true } })
   })
 
@@ -152,10 +152,10 @@ describe('an expectation', () => {
     [{ value: 3, at_least: 2, at_most: 2 }, 'at most 2'],
     [{ value: '1', at_most: 2 }, 'at most 2, found "1"'],
     [{ value: null, at_least: 0 }, 'at least 0, found null'],
-    [{ value: 'main', matches: '^v' }, 'Expected what matches ^v, found "main".'],
-    [{ value: [1], is_empty: true }, 'Expected nothing, found [1].'],
-    [{ value: '', is_empty: false }, 'Expected something, found "".'],
-  ])('does not hold: %j', async (told, detail) => {
+    [{ value: 'main', matches: '^v' }, 'Expected a match of ^v, found "main".'],
+    [{ value: [1], is_empty: true }, 'Expected an empty value, found [1].'],
+    [{ value: '', is_empty: false }, 'Expected a value that is not empty, found "".'],
+  ])('an expectation fails: %j', async (told, detail) => {
     expect(await expectation(told)).toMatchObject({
       status: 'failed',
       result: { holds: false },
@@ -172,13 +172,13 @@ describe('an expectation', () => {
     [{ value: `${'a'.repeat(60)}b`, matches: '^(a+)+$' }],
     [{ value: 'x', matches: 'x'.repeat(501) }],
     [{ value: 3, equal: 3 }],
-  ])('is no expectation: %j', async (told) => {
+  ])('an expectation is invalid: %j', async (told) => {
     expect(await expectation(told)).toMatchObject({ problem: { code: 'params_invalid' } })
   })
 })
 
-describe('a look at the event stream', () => {
-  test('is the caller’s own', async () => {
+describe('an events step', () => {
+  test("an events step reads with the caller's permissions", async () => {
     const wanted: unknown[] = []
     const event = { seq: 1, type: 'error', timestamp: '2026-03-01T12:00:00.000Z', agent_id: 'ada', data: {} }
     const events = (query: unknown) => {

@@ -1,13 +1,13 @@
-/** The composites: what they tell where everything is there, and where nothing is. */
+/** Tests the composite actions when all parts are available, and when none is. */
 import { beforeEach, describe, expect, test } from 'vitest'
 import * as z from 'zod'
-import { TurnbellError } from '../../../../src/contracts/errors.ts'
-import type { Report, WorkflowCheck, WorkflowSettings } from '../../../../src/contracts/routine.ts'
-import type { RecordKind } from '../../../../src/contracts/records.ts'
+import { TurnbellError } from '../../../../src/contracts/errors/errors.ts'
+import type { Report, WorkflowCheck, WorkflowSettings } from '../../../../src/contracts/runs/routine.ts'
+import type { RecordKind } from '../../../../src/contracts/memory/records.ts'
 import { defineAction, defineFacade, type Facade } from '../../../../src/kernel/define.ts'
-import { playedOutside } from '../../../support/outside.ts'
-import { routineKernel } from '../../../support/routine-kernel.ts'
-import { AGENT, OBSERVER, OPERATOR } from '../../../support/small-kernel.ts'
+import { playedOutside } from '../../../support/fakes/fake-outside.ts'
+import { routineKernel } from '../../../support/worlds/routine-kernel.ts'
+import { AGENT, OBSERVER, OPERATOR } from '../../../support/worlds/small-kernel.ts'
 
 interface Sections {
   sections: Record<string, unknown>
@@ -20,14 +20,18 @@ interface Shipping {
   report: Report | null
 }
 
-/** What the other facades say; an error is a refusal. */
+/** Responses of the other facades; an error is thrown. */
 let said: Record<string, unknown>
 let asked: Record<string, unknown>
 
 const action = (name: string, mutates = false) =>
   defineAction({
-    ...{ summary: 'Says what the test says.', mutates, errors: [], allow: ['agent', 'observer'] as const },
-    ...{ input: z.record(z.string(), z.any()), output: z.any() },
+    summary: 'Says what the test says.',
+    mutates,
+    errors: [],
+    allow: ['agent', 'observer'] as const,
+    input: z.record(z.string(), z.any()),
+    output: z.any(),
     ...(mutates
       ? { harmless: (input: { peek?: boolean }) => input.peek === true, hands_over: true as const }
       : {}),
@@ -38,7 +42,7 @@ const action = (name: string, mutates = false) =>
     },
   })
 const facade = (name: string, actions: Facade['actions'], facet = 'core') =>
-  defineFacade({ ...{ name, summary: 'Played.', compact: 'Played.', facet, actions } })
+  defineFacade({ name, summary: 'Played.', compact: 'Played.', facet, actions })
 const git = facade('git', {
   status: action('git_status'),
   log_recent: action('git_log_recent'),
@@ -47,7 +51,10 @@ const git = facade('git', {
 const fields = z.strictObject({ title: z.string() })
 const kinds: RecordKind[] = [
   {
-    ...{ name: 'issue', summary: 'To be done.', fields, keeper: 'project' },
+    name: 'issue',
+    summary: 'To be done.',
+    fields,
+    keeper: 'project',
     status: {
       initial: 'open',
       moves: { open: ['begun', 'closed'], begun: ['closed'] },
@@ -65,15 +72,13 @@ const others = [
 ]
 
 const CLEAN = {
-  ...{
-    root: '/projects/x',
-    head: 'abc',
-    branch: 'main',
-    upstream: 'origin/main',
-    ahead: 1,
-    behind: 0,
-    clean: true,
-  },
+  root: '/projects/x',
+  head: 'abc',
+  branch: 'main',
+  upstream: 'origin/main',
+  ahead: 1,
+  behind: 0,
+  clean: true,
   counts: { staged: 0, unstaged: 0, untracked: 0, conflicted: 0 },
   staged: [],
 }
@@ -105,9 +110,9 @@ beforeEach(() => {
 
 function world(
   workflow: Partial<WorkflowSettings> = {},
-  more: { facades?: readonly Facade[]; exits?: Record<string, number>; leash?: string[] } = {},
+  more: { facades?: readonly Facade[]; exits?: Record<string, number>; allowed?: string[] } = {},
 ) {
-  const { exits = {}, leash = ['npm', 'publish'] } = more
+  const { exits = {}, allowed = ['npm', 'publish'] } = more
   const outside = playedOutside({
     program: ({ argv }) => ({ exit_code: exits[argv.join(' ')] ?? 0, stdout: 'said' }),
   })
@@ -117,38 +122,47 @@ function world(
     outside,
     settings: {
       workflow: { preflight: [], ship: [], ...workflow },
-      leash: { exec: leash, network: [], env: [] },
+      sandbox: { exec: allowed, network: [], env: [] },
     },
   })
   return { ...made, ran: outside.ran }
 }
 
 describe('the status', () => {
-  test('tells all of it in short', async () => {
+  test('the status contains all parts in short form', async () => {
     const signal = (signal_id: string, priority: number) => ({
-      ...{
-        signal_id,
-        priority,
-        from: 'bob',
-        intent: 'x',
-        created_at: 't',
-        payload: 'long',
-        status: 'pending',
-      },
+      signal_id,
+      priority,
+      from: 'bob',
+      intent: 'x',
+      created_at: 't',
+      payload: 'long',
+      status: 'pending',
     })
     said['inbox'] = { signals: [signal('a', 3), signal('b', 9), signal('c', 3)] }
     const { sections, missing } = await world().call<Sections>('workflow', 'status')
     expect(missing).toEqual({})
     expect(sections).toEqual({
       git: {
-        ...{ branch: 'main', head: 'abc', upstream: 'origin/main', ahead: 1, behind: 0, clean: true },
+        branch: 'main',
+        head: 'abc',
+        upstream: 'origin/main',
+        ahead: 1,
+        behind: 0,
+        clean: true,
         counts: CLEAN.counts,
       },
       coordinator: { agents: [] },
       waiting: {
-        ...{ count: 3, more: false, urgent: 1 },
+        count: 3,
+        more: false,
+        urgent: 1,
         signals: ['b', 'a', 'c'].map((id) => ({
-          ...{ signal_id: id, from: 'bob', intent: 'x', priority: id === 'b' ? 9 : 3, created_at: 't' },
+          signal_id: id,
+          from: 'bob',
+          intent: 'x',
+          priority: id === 'b' ? 9 : 3,
+          created_at: 't',
         })),
       },
       records: { total: 7, records: [{ id: '1', title: 'Wait' }] },
@@ -158,21 +172,21 @@ describe('the status', () => {
     expect(asked['query']).toMatchObject({ kind: 'issue', filter: { status: ['open', 'begun'] } })
   })
 
-  test('tells of the last reports', async () => {
+  test('the status contains the last reports', async () => {
     const { call } = world()
     await call('routine', 'step', { step: 'events' })
     const { sections } = await call<Sections>('workflow', 'status')
     expect(sections['reports']).toMatchObject([{ generation: 1, routine: null, ok: true, failures: 0 }])
   })
 
-  test('keeps nothing and changes nothing: it works where nothing may be changed, and for who only looks', async () => {
+  test('the status stores and changes nothing, so it works in read-only mode and for observers', async () => {
     const { call, records } = world()
     for (const request of [{ narrowing: { read_only: true } }, { caller: OBSERVER }])
       expect((await call<Sections>('workflow', 'status', {}, request)).missing).toEqual({})
     expect(await records.list('routine_report')).toEqual([])
   })
 
-  test('has a gap for each part that is closed, broken or away, and says why', async () => {
+  test('the status marks each part that is closed, broken or missing with the reason', async () => {
     said['git_status'] = new TurnbellError('timed_out', { detail: 'Too slow.' })
     const facades = [git, { ...store, facet: 'work' }]
     const { sections, missing } = await world({}, { facades }).call<Sections>('workflow', 'status')
@@ -184,18 +198,16 @@ describe('the status', () => {
       reports: [],
     })
     expect(missing).toEqual({
-      ...{
-        git: 'timed_out',
-        coordinator: 'facade_unknown',
-        waiting: 'facade_unknown',
-        records: 'facet_forbidden',
-      },
+      git: 'timed_out',
+      coordinator: 'facade_unknown',
+      waiting: 'facade_unknown',
+      records: 'facet_forbidden',
     })
   })
 })
 
 describe('an investigation', () => {
-  test('finds what mentions it, in any case', async () => {
+  test('an investigation finds mentions, ignoring case', async () => {
     const { call, kernel } = world()
     said['inbox'] = {
       signals: [
@@ -218,7 +230,7 @@ describe('an investigation', () => {
     expect(asked['query']).toMatchObject({ kind: 'note', filter: { text: 'wait' } })
   })
 
-  test('that finds nothing has empty sections, and one without the others is soft', async () => {
+  test('an investigation without results has empty sections, and a missing part is reported', async () => {
     const { sections, missing } = await world({}, { facades: [] }).call<Sections>('workflow', 'investigate', {
       query: 'nowhere to be seen',
     })
@@ -226,7 +238,7 @@ describe('an investigation', () => {
     expect(missing['commits']).toBe('facade_unknown')
   })
 
-  test('of nothing is refused', async () => {
+  test('an investigation of an empty text is rejected', async () => {
     expect((await world().refused('workflow', 'investigate', { query: '' })).code).toBe('params_invalid')
   })
 })
@@ -238,7 +250,7 @@ const preflight = async (made: ReturnType<typeof world>, params = {}, request = 
 const oks = (checks: readonly WorkflowCheck[]) => Object.fromEntries(checks.map(({ name, ok }) => [name, ok]))
 
 describe('a preflight', () => {
-  test('is ready when every check holds, commands among them', async () => {
+  test('a preflight is ready when every check passes, including commands', async () => {
     const made = world({
       preflight: [
         ['npm', 'test'],
@@ -248,8 +260,11 @@ describe('a preflight', () => {
     const { ready, checks, report } = await preflight(made)
     expect(ready).toBe(true)
     expect(oks(checks)).toEqual({
-      ...{ no_conflicts: true, not_behind: true, nothing_urgent: true },
-      ...{ 'npm test': true, 'npm run lint': true },
+      no_conflicts: true,
+      not_behind: true,
+      nothing_urgent: true,
+      'npm test': true,
+      'npm run lint': true,
     })
     expect(report).toMatchObject({ routine: 'workflow.preflight', ok: true, generation: 1 })
     expect(made.ran).toMatchObject([
@@ -269,7 +284,7 @@ describe('a preflight', () => {
     ],
     ['not_behind', () => (said['git_status'] = { ...CLEAN, behind: 3 }), 'found 3'],
     ['nothing_urgent', () => (said['pending'] = { signals: [{ priority: 7 }] }), 'at most 6, found 7'],
-  ])('is not ready without %s', async (name, spoil, detail) => {
+  ])('a preflight is not ready without %s', async (name, spoil, detail) => {
     spoil()
     const { ready, checks } = await preflight(world())
     expect(ready).toBe(false)
@@ -278,7 +293,7 @@ describe('a preflight', () => {
   })
 
   test.each([{ ...CLEAN, behind: null, ahead: null, upstream: null }])(
-    'needs no upstream',
+    'a preflight needs no upstream',
     async (status) => {
       said['git_status'] = status
       said['pending'] = { signals: [{ priority: 6 }] }
@@ -286,17 +301,17 @@ describe('a preflight', () => {
     },
   )
 
-  test('is not ready when a command fails or is not allowed', async () => {
+  test('a preflight is not ready when a command fails or is forbidden', async () => {
     const commands = { preflight: [['npm', 'test'], ['make']] }
     const { ready, checks } = await preflight(world(commands, { exits: { 'npm test': 1 } }))
     expect(ready).toBe(false)
     expect(checks.slice(-2)).toMatchObject([
       { name: 'npm test', ok: false, detail: 'npm test ended with code 1, not 0.' },
-      { name: 'make', ok: false, detail: expect.stringContaining('not on the leash') as string },
+      { name: 'make', ok: false, detail: expect.stringContaining('not allowed by sandbox.exec') as string },
     ])
   })
 
-  test('passes over what the hub or the project does not have, not over what it could not find out', async () => {
+  test('a preflight skips checks of missing parts, but not checks that failed to run', async () => {
     expect(await preflight(world({}, { facades: [] }))).toMatchObject({
       ready: true,
       checks: [
@@ -312,21 +327,25 @@ describe('a preflight', () => {
     })
     said['git_status'] = new TurnbellError('project_unknown', { detail: 'There is none.' })
     expect((await preflight(world())).ready).toBe(true)
-    // Whoever looks away on purpose has not looked.
+    // A check skipped by a narrowed scope counts as not done.
     const narrowed = await preflight(world(), {}, { narrowing: { facades: ['workflow', 'signals'] } })
     expect(narrowed.ready).toBe(false)
   })
 
-  test('of the operator looks into no queue', async () => {
+  test('a preflight of the operator checks no queue', async () => {
     const { ready, checks } = await preflight(world(), {}, { caller: OPERATOR })
     expect([ready, Object.keys(oks(checks))]).toEqual([true, ['no_conflicts', 'not_behind']])
   })
 
-  test('without a run only looks', async () => {
+  test('a preflight without a run only reads', async () => {
     const made = world({ preflight: [['npm', 'test'], ['make']] })
     const { ready, checks, report } = await preflight(made, { dry_run: true })
     expect(oks(checks)).toEqual({
-      ...{ no_conflicts: true, not_behind: true, nothing_urgent: true, 'npm test': null, make: false },
+      no_conflicts: true,
+      not_behind: true,
+      nothing_urgent: true,
+      'npm test': null,
+      make: false,
     })
     expect([ready, report.report_id, made.ran]).toEqual([false, null, []])
   })
@@ -337,22 +356,23 @@ describe('shipping', () => {
     made.call<Shipping>('workflow', 'ship', params, here)
   const commands = { preflight: [['npm', 'test']], ship: [['npm', 'run', 'build'], ['publish']] }
 
-  test('does what is configured, once everything is ready', async () => {
+  test('ship runs the configured commands when everything is ready', async () => {
     const made = world(commands)
     expect(await ship(made)).toMatchObject({
-      ...{ ready: true, shipped: true },
+      ready: true,
+      shipped: true,
       report: { routine: 'workflow.ship', ok: true, generation: 2 },
     })
     expect(made.ran.map(({ argv }) => argv.join(' '))).toEqual(['npm test', 'npm run build', 'publish'])
   })
 
-  test('does nothing while something is not ready', async () => {
+  test('ship does nothing while something is not ready', async () => {
     const made = world(commands, { exits: { 'npm test': 1 } })
     expect(await ship(made)).toMatchObject({ ready: false, shipped: false, report: null })
     expect(made.ran).toHaveLength(1)
   })
 
-  test('stops at the first command that fails', async () => {
+  test('ship stops at the first command that fails', async () => {
     const made = world(commands, { exits: { 'npm run build': 2 } })
     const { shipped, ready, report } = await ship(made)
     expect([shipped, ready]).toEqual([false, true])
@@ -363,20 +383,21 @@ describe('shipping', () => {
     expect(made.ran).toHaveLength(2)
   })
 
-  test('is planned in a dry run, which finds what is not on the leash', async () => {
+  test('ship in a dry run plans, and reports forbidden commands', async () => {
     const made = world(commands)
     expect(await ship(made, { dry_run: true })).toMatchObject({
-      ...{ ready: true, shipped: false },
+      ready: true,
+      shipped: false,
       report: { report_id: null, ok: true, steps: [{ status: 'planned' }, { status: 'planned' }] },
     })
-    const leashed = world(commands, { leash: ['npm'] })
-    expect(await ship(leashed, { dry_run: true })).toMatchObject({
+    const restricted = world(commands, { allowed: ['npm'] })
+    expect(await ship(restricted, { dry_run: true })).toMatchObject({
       report: { ok: false, steps: [{}, { problem: { code: 'leash_forbidden' } }] },
     })
-    expect([made.ran, leashed.ran]).toEqual([[], []])
+    expect([made.ran, restricted.ran]).toEqual([[], []])
   })
 
-  test('without a configuration says how one looks, and does not even look around', async () => {
+  test('ship without a configuration returns how to configure it, without running checks', async () => {
     const made = world({ preflight: [['npm', 'test']] })
     const refused = await made.refused('workflow', 'ship', {}, here)
     expect(refused.code).toBe('workflow_unconfigured')
@@ -384,7 +405,7 @@ describe('shipping', () => {
     expect(made.ran).toEqual([])
   })
 
-  test('is no observer’s business', async () => {
+  test('ship is rejected for an observer', async () => {
     expect((await world(commands).refused('workflow', 'ship', {}, { caller: OBSERVER })).code).toBe(
       'kind_forbidden',
     )
@@ -398,17 +419,26 @@ describe('a batch', () => {
   const batch = (calls: object[], request = {}) =>
     world().call<{ results: object[] }>('workflow', 'batch', { calls }, request)
 
-  test('answers in the order of its calls, though a later one is done first', async () => {
+  test('a batch answers in the order of its calls, even if a later one ends first', async () => {
     let open = () => {}
     const gate = new Promise<void>((opened) => (open = opened))
     const both = facade('both', {
       slow: defineAction({
-        ...{ summary: 'Waits.', mutates: false, errors: [], allow: ['agent'] },
-        ...{ input: z.strictObject({}), output: z.any(), handle: () => gate.then(() => 'slow') },
+        summary: 'Waits.',
+        mutates: false,
+        errors: [],
+        allow: ['agent'],
+        input: z.strictObject({}),
+        output: z.any(),
+        handle: () => gate.then(() => 'slow'),
       }),
       fast: defineAction({
-        ...{ summary: 'Does not.', mutates: false, errors: [], allow: ['agent'] },
-        ...{ input: z.strictObject({}), output: z.any() },
+        summary: 'Does not.',
+        mutates: false,
+        errors: [],
+        allow: ['agent'],
+        input: z.strictObject({}),
+        output: z.any(),
         handle() {
           open()
           return 'fast'
@@ -428,7 +458,7 @@ describe('a batch', () => {
     ])
   })
 
-  test('changes nothing where nothing may be changed', async () => {
+  test('a batch changes nothing in read-only mode', async () => {
     const calls = [
       { facade: 'signals', action: 'pending' },
       { facade: 'git', action: 'status' },
@@ -442,11 +472,11 @@ describe('a batch', () => {
     [[{ facade: 'git' }]],
     [[{ facade: 'git', action: 'status', context: {} }]],
     [Array.from({ length: 101 }, () => ({ facade: 'git', action: 'status' }))],
-  ])('that is none is refused', async (calls) => {
+  ])('an invalid batch is rejected', async (calls) => {
     expect((await world().refused('workflow', 'batch', { calls })).code).toBe('params_invalid')
   })
 
-  test('in a batch in a batch comes to an end', async () => {
+  test('a batch nested in batches is limited', async () => {
     let calls: object[] = [{ facade: 'git', action: 'status' }]
     for (let depth = 0; depth < 12; depth++)
       calls = [{ facade: 'workflow', action: 'batch', params: { calls } }]

@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
-import { LIMITS } from '../../../../src/contracts/limits.ts'
+import { LIMITS } from '../../../../src/contracts/limits/limits.ts'
 import { scorePrompt } from '../../../../src/modules/runs/prompt-score.ts'
 
 const GOOD = [
@@ -14,7 +14,7 @@ const reasonsOf = (prompt: string) =>
   Object.fromEntries(scorePrompt(prompt).reasons.map(({ name, points }) => [name, points]))
 
 describe('the score of a prompt', () => {
-  test('is full where everything is said, and says what was found', () => {
+  test('the score of a complete prompt is 100, with the reasons', () => {
     const { score, reasons } = scorePrompt(GOOD)
     expect(score).toBe(100)
     for (const { points, of, detail } of reasons) {
@@ -28,9 +28,9 @@ describe('the score of a prompt', () => {
     ['hm', 0],
     ['somehow', 0],
     ['make it better somehow', 11],
-  ])('%j is worth %d', (prompt, score) => expect(scorePrompt(prompt).score).toBe(score))
+  ])('the score of %j is %d', (prompt, score) => expect(scorePrompt(prompt).score).toBe(score))
 
-  test('grows with what is said', () => {
+  test('the score grows with every part of a prompt', () => {
     const steps = [
       'the parser',
       'Fix the parser.',
@@ -50,24 +50,24 @@ describe('the score of a prompt', () => {
     ['places', 'It is in src/hub/hub.ts, in `left()`.', 'It is somewhere in there.'],
     ['known', 'It fails with an error since Monday.', 'You will find out.'],
     ['answer_form', 'Answer with a patch.', 'Thanks.'],
-  ])('knows a %s from none', (name, with_it, without) => {
+  ])('the score distinguishes a %s from its absence', (name, with_it, without) => {
     expect(reasonsOf(with_it)[name]).toBeGreaterThan(0)
     expect(reasonsOf(without)[name]).toBe(0)
   })
 
-  test('falls with words that say nothing, up to a bound', () => {
+  test('the score falls with empty phrases, down to a limit', () => {
     expect(reasonsOf(`${GOOD} etc`)).toMatchObject({ vague: -5 })
     expect(reasonsOf(`${GOOD} somehow stuff things asap whatever etc`)).toMatchObject({ vague: -15 })
     expect(scorePrompt(`${GOOD} etc`).score).toBe(95)
     expect(reasonsOf(GOOD)).not.toHaveProperty('vague')
   })
 
-  test('has points for a length that says enough and can be kept in mind', () => {
+  test('the score has points for a suitable length', () => {
     const points = (length: number) => reasonsOf('x'.repeat(length))['length']
     expect([10, 15, 60, 120, 6_000, 10_000, 14_000].map(points)).toEqual([0, 0, 4, 10, 10, 5, 0])
   })
 
-  test('is the same every time, between 0 and 100, and the sum of its reasons', () => {
+  test('the score is reproducible, between 0 and 100, and the sum of its reasons', () => {
     fc.assert(
       fc.property(fc.string({ unit: 'binary', maxLength: 2_000 }), (prompt) => {
         const { score, reasons } = scorePrompt(prompt)
@@ -95,9 +95,9 @@ describe('the score of a prompt', () => {
     'leave ',
     'http',
     'test must ',
-  ])('takes no longer for a prompt that is nothing but %j', (piece) => {
+  ])('the score of a prompt that repeats %j takes linear time', (piece) => {
     const prompt = piece.repeat(LIMITS.prompt_length_max / piece.length)
-    // A pattern that looks at everything from everywhere would not come back within the test's time.
+    // A pattern with quadratic time would exceed the test's time limit.
     for (let n = 0; n < 20; n += 1) expect(scorePrompt(prompt).score).toBeLessThan(60)
   })
 })

@@ -4,10 +4,10 @@ import { createKeywordIndex } from '../../../../src/modules/search/keyword-index
 import type { SearchDoc } from '../../../../src/modules/search/search-doc.ts'
 import { ranked, searchDoc } from '../../../support/search-docs.ts'
 
-const turnOfTheLoop = () => new Promise<void>((done) => setImmediate(done))
+const tickOfTheLoop = () => new Promise<void>((done) => setImmediate(done))
 
 function emptyIndex() {
-  return createKeywordIndex<SearchDoc>({ read: (doc) => doc, pause: turnOfTheLoop })
+  return createKeywordIndex<SearchDoc>({ read: (doc) => doc, pause: tickOfTheLoop })
 }
 
 async function indexOf(docs: readonly SearchDoc[]) {
@@ -34,27 +34,27 @@ const DOCS = [
 
 describe('a word finds', () => {
   test.each<[string, string, string[]]>([
-    ['what says it', 'redis', ['cache']],
-    ['what says it in capitals', 'REDIS', ['cache']],
+    ['a document that contains it', 'redis', ['cache']],
+    ['a document that contains it in capitals', 'REDIS', ['cache']],
     ['the folder of a path', 'auth', ['jwt']],
     ['a path as a whole', 'src/auth/jwt.ts', ['jwt', 'cache']],
     ['a part of an identifier', 'row', ['cache']],
     ['an identifier in another spelling', 'row_cache', ['cache']],
-    ['many where one is said', 'signatures', ['jwt']],
-    ['one where many are said', 'migration', ['deploy']],
-    ['what begins with it', 'deploy', ['deploy']],
-    ['what begins with it, and is said nowhere as it is', 'migra', ['deploy']],
-    ['what it misspells', 'signatrue', ['jwt']],
-    ['what it misspells at its beginning', 'derployment', ['deploy']],
-    ['what says it in the title before what says it elsewhere', 'token', ['jwt', 'deploy']],
-  ])('%s: %s', async (_, query, ids) => expect((await indexOf(DOCS)).found(query)).toEqual(ids))
+    ['a plural by its singular', 'signatures', ['jwt']],
+    ['a singular by its plural', 'migration', ['deploy']],
+    ['words that begin with it', 'deploy', ['deploy']],
+    ['words that begin with it, without an exact match', 'migra', ['deploy']],
+    ['a word that it misspells', 'signatrue', ['jwt']],
+    ['a word that it misspells at its beginning', 'derployment', ['deploy']],
+    ['a match in the title before other matches', 'token', ['jwt', 'deploy']],
+  ])('a word finds %s: %s', async (_, query, ids) => expect((await indexOf(DOCS)).found(query)).toEqual(ids))
 
   test.each(['kubernetes', '', '  ', '!?', 'x', '"', '*', '\u0000', '🙂', '__proto__', 'constructor'])(
-    'nothing where nothing says it: %j',
+    'a word without a match finds nothing: %j',
     async (query) => expect((await indexOf(DOCS)).found(query)).toEqual([]),
   )
 
-  test('what is called like something of JavaScript itself', async () => {
+  test('a word named like a property of JavaScript objects is found', async () => {
     const { found } = await indexOf([searchDoc('a', 'constructor __proto__ toString'), ...DOCS])
     expect(found('constructor')).toEqual(['a'])
     expect(found('__proto__')).toEqual(['a'])
@@ -62,7 +62,7 @@ describe('a word finds', () => {
 })
 
 describe('a score', () => {
-  test('is near 1 for a document that says every word, and less the less is said', async () => {
+  test('a score is near 1 for a document with every word, and lower with fewer', async () => {
     const { search } = await indexOf(DOCS)
     const all = search('access tokens signed jwt')
     const half = search('access tokens kubernetes quota')
@@ -73,7 +73,7 @@ describe('a score', () => {
     expect(none.get('jwt')).toBeUndefined()
   })
 
-  test('does not fall for the many words of a task that nobody said', async () => {
+  test('a score does not fall for the words of a task that no document contains', async () => {
     const { search, found } = await indexOf(DOCS)
     const task = `Please make the sign in endpoint reject requests whose JWT access tokens were signed with a
       key that the operator has since revoked, and write tests that show the difference to yesterday`
@@ -81,21 +81,21 @@ describe('a score', () => {
     expect(search(task).get('jwt')).toBeGreaterThan(0.5)
   })
 
-  test('weighs a rare word more than one that is everywhere', async () => {
+  test('a score weighs a rare word more than a frequent one', async () => {
     const common = Array.from({ length: 50 }, (_, at) => searchDoc(`c${at}`, 'the build is slow'))
     const { search } = await indexOf([...common, searchDoc('rare', 'the build of zlib')])
     const scores = search('slow zlib')
     expect(scores.get('rare')).toBeGreaterThan(Number(scores.get('c0')))
   })
 
-  test('says more for a word as it stands than for one that it begins or misspells', async () => {
+  test('a score is higher for a whole word than for a prefix or a misspelling', async () => {
     const { search } = await indexOf([searchDoc('a', 'token'), searchDoc('b', 'tokenizer')])
     const scores = search('token')
     expect(scores.get('a')).toBeGreaterThan(Number(scores.get('b')))
     expect(search('tokan').get('a')).toBeLessThan(Number(scores.get('a')))
   })
 
-  test('lies above 0 and at most at 1, whatever is said and asked', async () => {
+  test('a score is above 0 and at most 1, for any documents and query', async () => {
     const word = fc.constantFrom('jwt', 'jwts', 'tokens', 'the', 'src/a.ts', 'rowCache', 'Äpfel', '漢字', '!')
     const text = fc.array(word, { maxLength: 12 }).map((words) => words.join(' '))
     const doc = fc.record({ title: text, body: text, also: text })
@@ -112,7 +112,7 @@ describe('a score', () => {
 })
 
 describe('a query', () => {
-  test('of only common words is answered by its rarest', async () => {
+  test('a query of only common words is answered by its rarest', async () => {
     const docs = Array.from({ length: 9_000 }, (_, at) =>
       searchDoc(`d${at}`, `everywhere ${at % 2 === 0 ? 'often' : ''}`),
     )
@@ -121,17 +121,17 @@ describe('a query', () => {
     expect(search('everywhere').size).toBe(9_000)
   })
 
-  test('may be of any length', async () => {
+  test('a query may have any length', async () => {
     const { found } = await indexOf(DOCS)
     expect(found(`redis ${'word '.repeat(100_000)}`)).toEqual(['cache'])
     expect(found('x'.repeat(1_000_000))).toEqual([])
   })
 })
 
-describe('an index follows its rows', () => {
+describe('updates of an index', () => {
   const [jwt, cache, deploy] = DOCS as [SearchDoc, SearchDoc, SearchDoc]
 
-  test('that are added, changed and removed', async () => {
+  test('an index follows added, changed and removed rows', async () => {
     const index = emptyIndex()
     const found = (query: string) => ranked(index.search(query))
     expect(found('redis')).toEqual([])
@@ -148,14 +148,14 @@ describe('an index follows its rows', () => {
     expect(found('release')).toEqual([])
   })
 
-  test('reading each of them once', async () => {
+  test('an index reads each row once', async () => {
     const read: string[] = []
     const index = createKeywordIndex<SearchDoc>({
       read(doc) {
         read.push(doc.id)
         return doc
       },
-      pause: turnOfTheLoop,
+      pause: tickOfTheLoop,
     })
     await index.sync([cache, jwt])
     await index.sync([cache, jwt])
@@ -164,13 +164,13 @@ describe('an index follows its rows', () => {
     expect(read).toEqual(['cache', 'jwt', 'deploy'])
   })
 
-  test('in the order in which it is told, however many it is told at once', async () => {
+  test('concurrent updates of an index apply in order', async () => {
     const index = emptyIndex()
     await Promise.all([index.sync(DOCS), index.sync([jwt]), index.sync([jwt, cache])])
     expect(ranked(index.search('redis jwt release')).sort()).toEqual(['cache', 'jwt'])
   })
 
-  test('not minding what becomes of the list afterwards', async () => {
+  test('an index is independent of later changes to the given list', async () => {
     const index = emptyIndex()
     const rows = [jwt, cache]
     await index.sync(rows)
@@ -179,13 +179,13 @@ describe('an index follows its rows', () => {
     expect(ranked(index.search('release'))).toEqual(['deploy'])
   })
 
-  test('and lets others have the loop while it takes in many', async () => {
+  test('an index yields to the event loop while it adds many rows', async () => {
     let pauses = 0
     const index = createKeywordIndex<SearchDoc>({
       read: (doc) => doc,
       pause() {
         pauses++
-        return turnOfTheLoop()
+        return tickOfTheLoop()
       },
     })
     await index.sync(Array.from({ length: 100 }, (_, at) => searchDoc(`d${at}`, 'word '.repeat(200))))
@@ -195,7 +195,7 @@ describe('an index follows its rows', () => {
     expect(pauses).toBeGreaterThan(before)
   })
 
-  test('so that any way there finds what a new one finds', async () => {
+  test('an updated index gives the same results as a new one', async () => {
     const texts = ['jwt tokens', 'row cache', 'redis cache', 'release']
     const list = fc.uniqueArray(fc.record({ id: fc.nat(9), text: fc.constantFrom(...texts) }), {
       selector: ({ id }) => id,

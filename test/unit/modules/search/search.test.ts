@@ -3,9 +3,9 @@ import type { SearchDoc } from '../../../../src/modules/search/search-doc.ts'
 import { createSearch } from '../../../../src/modules/search/search.ts'
 import type { Embedder } from '../../../../src/ports/embedder.ts'
 import { silentLog } from '../../../../src/ports/log.ts'
-import type { VectorShelf } from '../../../../src/ports/vector-shelf.ts'
-import { atRest, fakeClock } from '../../../support/fake-clock.ts'
-import { playedEmbedder, playedShelf, vectorOf } from '../../../support/played-embedder.ts'
+import type { VectorStore } from '../../../../src/ports/vector-store.ts'
+import { atRest, fakeClock } from '../../../support/fakes/fake-clock.ts'
+import { playedEmbedder, playedShelf, vectorOf } from '../../../support/fakes/fake-embedder.ts'
 import { ranked, searchDoc } from '../../../support/search-docs.ts'
 
 const LOGIN = searchDoc('login', 'Password checks moved', {
@@ -16,19 +16,19 @@ const CACHE = searchDoc('cache', 'Redis is gone')
 const RELEASE = searchDoc('release', 'We ship on Mondays')
 const DOCS = [LOGIN, CACHE, RELEASE]
 
-function world(embedder: Embedder | null, shelf: VectorShelf | null = null) {
+function world(embedder: Embedder | null, shelf: VectorStore | null = null) {
   const clock = fakeClock()
   const warnings: string[] = []
   const note = (_: object, message: string) => void warnings.push(message)
   const log = { debug() {}, info() {}, warn: note, error: note }
-  const search = createSearch<SearchDoc>({ embedder, shelf, read: (doc) => doc, clock, log })
+  const search = createSearch<SearchDoc>({ embedder, vectors: shelf, read: (doc) => doc, clock, log })
   return { search, clock, warnings }
 }
 
 const many = (count: number) => Array.from({ length: count }, (_, at) => searchDoc(`d${at}`, `release ${at}`))
 
 describe('with a model, a search', () => {
-  test('finds what means the same, though it shares no word', async () => {
+  test('a search with a model finds the same meaning without a common word', async () => {
     const { search } = world(playedEmbedder())
     const { scores, ...rest } = await search.rank(DOCS, 'authentication')
     expect(rest).toEqual({ degraded: false })
@@ -37,13 +37,13 @@ describe('with a model, a search', () => {
     expect(scores.get('cache')).toBe(0)
   })
 
-  test('scores by the cosine', async () => {
+  test('a search with a model scores by the cosine', async () => {
     const { search } = world(playedEmbedder())
     const { scores } = await search.rank([searchDoc('both', 'redis release')], 'cache')
     expect(scores.get('both')).toBeCloseTo(Math.SQRT1_2, 6)
   })
 
-  test('has read summary and body, and nothing else', async () => {
+  test('a search with a model embeds summary and body, and nothing else', async () => {
     const embedder = playedEmbedder()
     await world(embedder).search.rank([LOGIN, CACHE], 'cache')
     expect(embedder.asked).toEqual([
@@ -52,7 +52,7 @@ describe('with a model, a search', () => {
     ])
   })
 
-  test('reads only what is new', async () => {
+  test('a search with a model embeds only new texts', async () => {
     const embedder = playedEmbedder()
     const { search } = world(embedder)
     await search.rank([LOGIN], 'a')
@@ -62,7 +62,7 @@ describe('with a model, a search', () => {
     expect(embedder.asked.map((batch) => batch.length)).toEqual([1, 1, 1, 1, 1, 1])
   })
 
-  test('forgets what is gone, and reads anew what has changed', async () => {
+  test('a search with a model forgets removed texts, and embeds changed ones again', async () => {
     const { search } = world(playedEmbedder())
     await search.rank(DOCS, 'cache')
     const { scores } = await search.rank([LOGIN, { ...CACHE, title: 'We deploy with Redis' }], 'release')
@@ -70,18 +70,18 @@ describe('with a model, a search', () => {
     expect(scores.get('cache')).toBeCloseTo(Math.SQRT1_2, 6)
   })
 
-  test('of nothing finds nothing and asks nobody', async () => {
+  test('a search with a model for an empty text finds nothing and does not use the model', async () => {
     const embedder = playedEmbedder()
     expect(await world(embedder).search.rank(DOCS, ' \n')).toEqual({ scores: new Map(), degraded: false })
     expect(embedder.asked).toEqual([])
   })
 
-  test('among nothing finds nothing', async () => {
+  test('a search with a model among no documents finds nothing', async () => {
     const { search } = world(playedEmbedder())
     expect(await search.rank([], 'cache')).toEqual({ scores: new Map(), degraded: false })
   })
 
-  test('may be one of many at the same time', async () => {
+  test('concurrent searches with a model are possible', async () => {
     const { search } = world(playedEmbedder())
     const asked = ['login', 'cache', 'deploy'].map((query) => search.rank(DOCS, query))
     search.learn(DOCS)
@@ -89,7 +89,7 @@ describe('with a model, a search', () => {
     expect(best).toEqual(['login', 'cache', 'release'])
   })
 
-  test('asks the model at its first use, not before', async () => {
+  test('a search with a model loads the model at its first use', async () => {
     const embedder = playedEmbedder()
     const { search } = world(embedder)
     await atRest()
@@ -100,7 +100,7 @@ describe('with a model, a search', () => {
 })
 
 describe('many new texts', () => {
-  test('are found by their words until they are embedded, which a query does not wait for', async () => {
+  test('many new texts are found by words until they are embedded, which a query does not wait for', async () => {
     const embedder = playedEmbedder()
     const { search, clock } = world(embedder)
     const docs = [...many(40), LOGIN]
@@ -117,7 +117,7 @@ describe('many new texts', () => {
     expect(clock.armed()).toBe(0)
   })
 
-  test('are embedded before anybody asks, where they are told of', async () => {
+  test('many new texts are embedded before a query if they are announced', async () => {
     const embedder = playedEmbedder()
     const { search } = world(embedder)
     search.learn(many(40))
@@ -130,11 +130,14 @@ describe('many new texts', () => {
   })
 })
 
-test('a row that cannot be read fails its own search, and no later one', async () => {
+test('an unreadable row fails its own search, and no later one', async () => {
   const clock = fakeClock()
   for (const embedder of [null, playedEmbedder()]) {
     const search = createSearch<SearchDoc>({
-      ...{ embedder, shelf: null, clock, log: silentLog },
+      embedder,
+      vectors: null,
+      clock,
+      log: silentLog,
       read(doc) {
         if (doc.id === 'bad') throw new Error('cannot be read')
         return doc
@@ -148,19 +151,22 @@ test('a row that cannot be read fails its own search, and no later one', async (
 })
 
 describe('without a model', () => {
-  test('a search goes by words and says what would help', async () => {
+  test('a search without a model uses words, and returns how to add a model', async () => {
     const { scores, degraded, degraded_reason } = await world(null).search.rank(DOCS, 'redis')
     expect(ranked(scores)).toEqual(['cache'])
     expect(degraded).toBe(true)
     expect(degraded_reason).toContain('memory.model_dir')
   })
 
-  test('what is told of is read before anybody asks, and nothing is kept', async () => {
+  test('announced texts are indexed before a query, and nothing is stored', async () => {
     const read: string[] = []
     const shelf = playedShelf()
     const clock = fakeClock()
     const search = createSearch<SearchDoc>({
-      ...{ embedder: null, shelf, clock, log: silentLog },
+      embedder: null,
+      vectors: shelf,
+      clock,
+      log: silentLog,
       read(doc) {
         read.push(doc.id)
         return doc
@@ -178,7 +184,7 @@ describe('without a model', () => {
 })
 
 describe('with a model that fails', () => {
-  test('a search goes by words, says why, and warns once', async () => {
+  test('a search with a failing model uses words, returns why, and warns once', async () => {
     const embedder = playedEmbedder()
     embedder.fail('onnxruntime-node is not installed')
     const { search, warnings } = world(embedder)
@@ -193,7 +199,7 @@ describe('with a model that fails', () => {
     expect(warnings[0]).toContain('onnxruntime-node is not installed')
   })
 
-  test('a search goes by meaning again once it works', async () => {
+  test('a search uses the model again once it works', async () => {
     const embedder = playedEmbedder()
     const { search, warnings } = world(embedder)
     embedder.fail('no memory left')
@@ -207,7 +213,7 @@ describe('with a model that fails', () => {
     expect(warnings).toHaveLength(2)
   })
 
-  test('only at one text, the others are found by their meaning', async () => {
+  test('texts other than the failing one are found by their meaning', async () => {
     const embedder = playedEmbedder()
     const { search } = world({
       model: 'picky',
@@ -227,21 +233,24 @@ describe('with a model that fails', () => {
   })
 
   test.each<[string, (texts: readonly string[]) => Promise<Float32Array[]>]>([
-    ['throws what is no error', () => Promise.reject(new Error('segment'))],
-    ['answers too few', () => Promise.resolve([])],
-    ['answers vectors of nothing', (texts) => Promise.resolve(texts.map(() => new Float32Array()))],
-    ['answers what is no number', (texts) => Promise.resolve(texts.map(() => Float32Array.of(NaN, 1)))],
+    ['throws a value that is not an error', () => Promise.reject(new Error('segment'))],
+    ['returns too few vectors', () => Promise.resolve([])],
+    ['returns empty vectors', (texts) => Promise.resolve(texts.map(() => new Float32Array()))],
     [
-      'answers different dimensions',
+      'returns values that are not numbers',
+      (texts) => Promise.resolve(texts.map(() => Float32Array.of(NaN, 1))),
+    ],
+    [
+      'returns different dimensions',
       (texts) => Promise.resolve(texts.map((_, at) => new Float32Array(at + 2).fill(1))),
     ],
-  ])('that %s, a search does not fail', async (_, embed) => {
+  ])('a search does not fail with a model that %s', async (_, embed) => {
     const { scores, degraded } = await world({ model: 'odd', embed }).search.rank(DOCS, 'redis')
     expect(degraded).toBe(true)
     expect(scores.get('cache')).toBeGreaterThan(0)
   })
 
-  test('to answer in time, a search goes by words meanwhile', async () => {
+  test('a search with a slow model uses words in the meantime', async () => {
     const embedder = playedEmbedder()
     const release = embedder.hold()
     const { search, clock } = world(embedder)
@@ -250,15 +259,15 @@ describe('with a model that fails', () => {
     await clock.advance(60_000)
     const { scores, degraded_reason } = await asked
     expect(ranked(scores)).toEqual(['cache'])
-    expect(degraded_reason).toContain('no answer within')
+    expect(degraded_reason).toContain('did not respond within')
     release()
     await atRest()
     expect((await search.rank(DOCS, 'authentication')).degraded).toBe(false)
   })
 })
 
-describe('the shelf', () => {
-  test('spares the next start what was embedded', async () => {
+describe('the vector store', () => {
+  test('the vector store keeps embedded texts for the next start', async () => {
     const shelf = playedShelf()
     const before = world(playedEmbedder(), shelf)
     await before.search.rank(DOCS, 'cache')
@@ -271,7 +280,7 @@ describe('the shelf', () => {
     expect(embedder.asked).toEqual([['authentication']])
   })
 
-  test('of many is taken over as a whole', async () => {
+  test('a vector store of many texts is loaded as a whole', async () => {
     const docs = many(450)
     const shelf = playedShelf()
     const before = world(playedEmbedder(), shelf)
@@ -284,7 +293,7 @@ describe('the shelf', () => {
     expect(embedder.asked).toEqual([['deployment']])
   })
 
-  test('is written some time after the first change, and not for each', async () => {
+  test('the vector store is written some time after the first change, and not for each', async () => {
     const shelf = playedShelf()
     const { search, clock } = world(playedEmbedder(), shelf)
     await search.rank([LOGIN], 'a')
@@ -299,9 +308,11 @@ describe('the shelf', () => {
     expect(clock.armed()).toBe(0)
   })
 
-  test('loses what is gone, also what went while nobody looked', async () => {
+  test('the vector store drops removed texts, also those removed while the hub was down', async () => {
     const entries = [...DOCS, searchDoc('old', 'old')].map(({ id, title, body }) => ({
-      ...{ id, digest: null, vector: vectorOf(`${title} ${body}`) },
+      id,
+      digest: null,
+      vector: vectorOf(`${title} ${body}`),
     }))
     const shelf = playedShelf({ model: 'played', dimension: 4, entries })
     const embedder = playedEmbedder()
@@ -312,7 +323,7 @@ describe('the shelf', () => {
     expect(embedder.asked).toEqual([['cache']])
   })
 
-  test('is not believed where the text has changed since', async () => {
+  test('a vector is not used if its text has changed', async () => {
     const shelf = playedShelf()
     const before = world(playedEmbedder(), shelf)
     await before.search.rank([CACHE], 'cache')
@@ -325,7 +336,7 @@ describe('the shelf', () => {
   test.each([
     ['another model', 'other', 4],
     ['another dimension', 'played', 3],
-  ])('of %s is made anew', async (_, model, dimension) => {
+  ])('a vector store of %s is recreated', async (_, model, dimension) => {
     const entries = DOCS.map(({ id }) => ({ id, digest: null, vector: new Float32Array(dimension).fill(1) }))
     const shelf = playedShelf({ model, dimension, entries })
     const { search } = world(playedEmbedder(), shelf)
@@ -336,16 +347,16 @@ describe('the shelf', () => {
     expect(shelf.kept).toMatchObject({ model: 'played', dimension: 4 })
   })
 
-  test('that takes nothing is told of, and nothing else happens', async () => {
+  test('an unwritable vector store is reported, without another effect', async () => {
     const shelf = playedShelf()
     shelf.broken = true
     const { search, warnings } = world(playedEmbedder(), shelf)
     expect((await search.rank(DOCS, 'authentication')).degraded).toBe(false)
     await search.close()
-    expect(warnings).toEqual(['vectors could not be kept; the next start makes them anew'])
+    expect(warnings).toEqual(['vectors not saved; the next start embeds the texts again'])
   })
 
-  test('has what was done when the hub closes amid the work', async () => {
+  test('the vector store contains finished vectors when the hub closes during the work', async () => {
     const shelf = playedShelf()
     const embedder = playedEmbedder()
     const release = embedder.hold()

@@ -5,7 +5,7 @@ import { createVectorIndex } from '../../../../src/modules/search/vector-index.t
 const vector = (...values: number[]) => Float32Array.from(values)
 
 describe('vectors', () => {
-  test('are as close as they point the same way, whatever their length', () => {
+  test('the similarity of vectors depends on their direction, not their length', () => {
     const index = createVectorIndex(3)
     index.put('same', vector(2, 0, 0))
     index.put('half', vector(3, 3, 0))
@@ -18,7 +18,7 @@ describe('vectors', () => {
     expect(scores.get('away')).toBe(0)
   })
 
-  test('that point nowhere are close to nothing', () => {
+  test('zero vectors are similar to nothing', () => {
     const index = createVectorIndex(2)
     index.put('none', vector(0, 0))
     index.put('odd', vector(NaN, 1))
@@ -26,7 +26,7 @@ describe('vectors', () => {
     expect([...index.search(vector(0, 0)).values()]).toEqual([0, 0])
   })
 
-  test('take the place of the one before under the same id', () => {
+  test('a vector replaces the previous one with the same id', () => {
     const index = createVectorIndex(2)
     index.put('a', vector(1, 0))
     index.put('a', vector(0, 1))
@@ -34,21 +34,21 @@ describe('vectors', () => {
     expect(index.search(vector(0, 1)).get('a')).toBe(1)
   })
 
-  test('of another dimension are refused', () => {
+  test('a vector of another dimension is rejected', () => {
     const index = createVectorIndex(2)
     expect(() => index.put('a', vector(1, 0, 0))).toThrow(RangeError)
     expect(() => index.search(vector(1))).toThrow(RangeError)
     expect(index.size).toBe(0)
   })
 
-  test('may be removed where there are none', () => {
+  test('removing a missing vector is allowed', () => {
     const index = createVectorIndex(2)
     index.remove('a')
     expect(index.size).toBe(0)
     expect(index.search(vector(1, 0))).toEqual(new Map())
   })
 
-  test('stay with their ids however many come and go', () => {
+  test('vectors keep their ids after any number of changes', () => {
     const step = fc.record({ id: fc.nat(90), put: fc.option(fc.double({ min: 0.1, max: 1.5, noNaN: true })) })
     fc.assert(
       fc.property(fc.array(step, { maxLength: 300 }), (steps) => {

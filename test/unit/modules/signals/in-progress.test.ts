@@ -1,21 +1,21 @@
-/** Signals that were drained in a turn that ended and were not completed: who is told of them, and how often. */
+/** Signals that were drained in a turn that ended and were not completed: which session gets a notice, and how often. */
 import { describe, expect, test } from 'vitest'
-import { LIMITS } from '../../../../src/contracts/limits.ts'
-import { atRest } from '../../../support/fake-clock.ts'
+import { LIMITS } from '../../../../src/contracts/limits/limits.ts'
+import { atRest } from '../../../support/fakes/fake-clock.ts'
 import {
   agent,
-  BROKEN,
   facts,
   OPERATOR,
   signalWorld,
   type SignalWorld,
-} from '../../../support/signal-world.ts'
+} from '../../../support/worlds/signal-world.ts'
+import { playedAnswer } from '../../../support/fakes/fake-answers.ts'
 
 const FIRST = agent('bob', 'run-1')
 const SECOND = agent('bob', 'run-2')
 const THIRD = agent('bob', 'run-3')
 
-/** The first session has drained these in a turn that ended, and completed none of them. */
+/** A world where the first session drained `count` signals in a turn that ended, and completed none. */
 async function inProgress(count = 1): Promise<{ world: SignalWorld; signal_ids: string[] }> {
   const world = await signalWorld()
   const signal_ids: string[] = []
@@ -29,7 +29,7 @@ async function inProgress(count = 1): Promise<{ world: SignalWorld; signal_ids: 
   return { world, signal_ids }
 }
 
-/** What a drain of this session says of earlier ones; the answer has left when this resolves. */
+/** Signals in the notice of a drain by this session; resolves once the answer was written. */
 async function told(world: SignalWorld, session = SECOND): Promise<string[] | undefined> {
   const { in_progress } = await world.drain(session)
   await atRest()
@@ -37,11 +37,13 @@ async function told(world: SignalWorld, session = SECOND): Promise<string[] | un
 }
 
 describe('the next session of a persona', () => {
-  test('is told with its first drain, once, what the former one has in progress', async () => {
+  test("the next session gets one notice of the former session's signals in progress, in its first drain", async () => {
     const { world, signal_ids } = await inProgress()
     const view = await world.store.read(signal_ids[0]!)
     expect(await world.drain(SECOND)).toEqual({
-      ...{ signals: [], remaining: 0, drain_id: null },
+      signals: [],
+      remaining: 0,
+      drain_id: null,
       in_progress: [
         { signal_id: signal_ids[0], from: 'alice', intent: 'task-0', drained_at: view?.stages.drained_at },
       ],
@@ -52,7 +54,7 @@ describe('the next session of a persona', () => {
     expect(await told(world, THIRD)).toBeUndefined()
   })
 
-  test('is told beside the signals that wait', async () => {
+  test('the notice of signals in progress comes in addition to pending signals', async () => {
     const { world, signal_ids } = await inProgress()
     const { signal_id } = await world.send({ to: 'bob' })
     const drain = await world.drain(SECOND)
@@ -60,27 +62,27 @@ describe('the next session of a persona', () => {
     expect(drain.in_progress).toMatchObject([{ signal_id: signal_ids[0] }])
   })
 
-  test('is not told by a peek, which leaves it to the drain', async () => {
+  test('a peek carries no notice, and the next drain still does', async () => {
     const { world, signal_ids } = await inProgress()
     expect(await world.drain(SECOND, { peek: true })).not.toHaveProperty('in_progress')
     expect(await told(world)).toEqual(signal_ids)
   })
 
-  test('is told again where the answer broke', async () => {
+  test('a notice in a broken answer is repeated', async () => {
     const { world, signal_ids } = await inProgress()
-    await world.drain(SECOND, {}, BROKEN)
+    await world.drain(SECOND, {}, playedAnswer('broken'))
     await atRest()
     expect(await told(world)).toEqual(signal_ids)
     expect(await told(world)).toBeUndefined()
   })
 
-  test('is told once where two begin at the same moment', async () => {
+  test('two sessions that start at the same moment get one notice between them', async () => {
     const { world } = await inProgress()
     const [one, two] = await Promise.all([world.drain(SECOND), world.drain(THIRD)])
     expect([one.in_progress, two.in_progress].filter((list) => list !== undefined)).toHaveLength(1)
   })
 
-  test('is told after a restart of the hub, and not again after another one', async () => {
+  test('a notice is given after a restart of the hub, and not again after another restart', async () => {
     const { world, signal_ids } = await inProgress()
     const second = await world.restart()
     expect(await told(second)).toEqual(signal_ids)
@@ -89,7 +91,7 @@ describe('the next session of a persona', () => {
     expect(await told(third, THIRD)).toBeUndefined()
   })
 
-  test('is told of the newest, and how many there are', async () => {
+  test('a notice lists the newest signals and their total number', async () => {
     const count = LIMITS.in_progress_shown_max + 3
     const { world, signal_ids } = await inProgress(count)
     const drain = await world.drain(SECOND)
@@ -101,7 +103,7 @@ describe('the next session of a persona', () => {
     expect(await told(world, THIRD)).toBeUndefined()
   })
 
-  test('is not told of what was completed, or is still in a turn', async () => {
+  test('completed signals and those still in a turn are not in the notice', async () => {
     const { world, signal_ids } = await inProgress(2)
     await world.send({ to: 'bob' })
     await world.signals.turnReported('bob', 'run-1', 'busy', 2)
@@ -110,7 +112,7 @@ describe('the next session of a persona', () => {
     expect(await told(world)).toEqual([signal_ids[0]])
   })
 
-  test('is not told of what a session that is still there has drained', async () => {
+  test('signals drained by a session that is still present are not in the notice', async () => {
     const { world, signal_ids } = await inProgress()
     const ticket = world.join('bob', 'daemon')
     world.registrations.heartbeat(ticket, facts('run-1', 'idle', 1))
@@ -119,7 +121,7 @@ describe('the next session of a persona', () => {
     expect(await told(world, THIRD)).toEqual(signal_ids)
   })
 
-  test('gets a signal back, and is told nothing of it, where the former one died in its turn', async () => {
+  test('a signal released by the death of its session is delivered again and is not in the notice', async () => {
     const world = await signalWorld()
     const { signal_id } = await world.send({ to: 'bob' })
     await world.signals.turnReported('bob', 'run-1', 'busy', 1)
@@ -132,13 +134,13 @@ describe('the next session of a persona', () => {
   })
 })
 
-test('a session is not told of its own signals, also where the hub restarts under it', async () => {
+test('a session gets no notice of its own signals, also after a restart of the hub', async () => {
   const { world } = await inProgress()
   expect(await told(world, FIRST)).toBeUndefined()
   expect(await told(await world.restart(), FIRST)).toBeUndefined()
 })
 
-test('the list of signals in progress tells nobody, and the inbox shows the same signals', async () => {
+test('the list of signals in progress has no effect on the notice, and the inbox shows the same signals', async () => {
   const { world, signal_ids } = await inProgress()
   const list = await world.signals.inProgress('bob')
   expect(list).toMatchObject({ count: 1, signals: [{ signal_id: signal_ids[0], intent: 'task-0' }] })

@@ -1,23 +1,23 @@
 import { describe, expect, test } from 'vitest'
-import { TurnbellError } from '../../../../src/contracts/errors.ts'
-import { LIMITS } from '../../../../src/contracts/limits.ts'
-import { atRest } from '../../../support/fake-clock.ts'
+import { TurnbellError } from '../../../../src/contracts/errors/errors.ts'
+import { LIMITS } from '../../../../src/contracts/limits/limits.ts'
+import { atRest } from '../../../support/fakes/fake-clock.ts'
 import {
   agent,
-  BROKEN,
   daemon,
   observer,
   OPERATOR,
   signalWorld,
   type SignalWorld,
-} from '../../../support/signal-world.ts'
+} from '../../../support/worlds/signal-world.ts'
+import { playedAnswer } from '../../../support/fakes/fake-answers.ts'
 
 const BOB = agent('bob', 'run-1')
 
-/** What grows most when it is made harmless: a client's shortest line, to which the most is added. */
+/** Text that grows the most when markup is sanitized. */
 const DENSEST = 'Stop hook error\n'
 
-/** Bob, who is in his third turn, has one signal that is drained and not confirmed. */
+/** A world where bob, in his third turn, has one drained signal that is not confirmed. */
 async function drained(
   turn: { turn: 'idle' | 'busy' | 'unknown'; turn_seq: number } | null = { turn: 'busy', turn_seq: 3 },
 ): Promise<{ world: SignalWorld; signal_id: string; drain_id: string }> {
@@ -29,7 +29,7 @@ async function drained(
   return { world, signal_id, drain_id: drain_id as string }
 }
 
-/** The same, and the store takes its time to confirm. */
+/** The same with a store that confirms only after `goOn`. */
 async function confirmingSlowly() {
   let goOn = () => {}
   const slowly = new Promise<void>((resolve) => (goOn = resolve))
@@ -42,12 +42,12 @@ async function confirmingSlowly() {
   return { world, drain_id: drain_id as string, confirming: { goOn: () => goOn() } }
 }
 
-/** Or taken back; then it waits again. */
+/** True also after a release, where the signal is pending again. */
 const confirmed = (world: SignalWorld) => world.store.leases().length === 0
 const waits = (world: SignalWorld) => world.store.pendingCount('bob')
 
 describe('a signal for one session', () => {
-  test('is free once nothing was heard of that session for long, and only it is told', async () => {
+  test('a signal for one session is free once that session was silent for lease_ms, and only that signal is published as freed', async () => {
     const world = await signalWorld()
     world.signals.sessionSeen('bob', 'run-1')
     const { signal_id } = await world.send({ to: 'bob', to_session: 'run-1' })
@@ -65,7 +65,7 @@ describe('a signal for one session', () => {
 })
 
 describe('a lease that the store could not confirm', () => {
-  test('stands: an answer that broke still takes it back', async () => {
+  test('a lease whose confirm failed is released when the response breaks', async () => {
     let full = false
     const world = await signalWorld({
       spy: (store) => ({
@@ -77,13 +77,13 @@ describe('a lease that the store could not confirm', () => {
       }),
     })
     await world.send({ to: 'bob' })
-    let settle: (how: 'written' | 'broken') => void = () => undefined
-    const { drain_id } = await world.drain(BOB, {}, new Promise((resolve) => (settle = resolve)))
+    const answer = playedAnswer()
+    const { drain_id } = await world.drain(BOB, {}, answer)
     full = true
     await expect(world.drain(BOB, { confirm: drain_id as string, peek: true })).rejects.toMatchObject({
       code: 'store_unavailable',
     })
-    settle('broken')
+    answer.becomes('broken')
     await atRest()
     expect(waits(world)).toBe(1)
     expect(world.toldOf('signals.released')).toMatchObject([{ cause: 'answer_broken' }])
@@ -94,7 +94,7 @@ describe('a drain', () => {
   test.each([
     ['a daemon', daemon('bob')],
     ['an observer', observer('bob')],
-  ])('by %s is refused and takes nothing', async (_, caller) => {
+  ])('a drain by %s is rejected and takes nothing', async (_, caller) => {
     const world = await signalWorld()
     await world.send({ to: 'bob' })
     await expect(world.drain(caller)).rejects.toMatchObject({ code: 'kind_forbidden' })
@@ -102,7 +102,7 @@ describe('a drain', () => {
     expect(world.store.leases()).toEqual([])
   })
 
-  test("takes the caller's own queue, highest priority first, then oldest, and says what is left", async () => {
+  test("a drain takes the caller's own queue by priority, then age, and returns how many remain", async () => {
     const world = await signalWorld()
     for (const [payload, priority] of [
       ['a', 3],
@@ -119,13 +119,13 @@ describe('a drain', () => {
     expect(first.signals[0]).toMatchObject({ to: 'bob', from: 'alice', origin: 'agent', deliveries: 1 })
   })
 
-  test('that finds nothing leases nothing', async () => {
+  test('a drain of an empty queue opens no lease', async () => {
     const world = await signalWorld()
     expect(await world.drain(BOB)).toEqual({ signals: [], remaining: 0, drain_id: null })
     expect(world.toldOf('signals.drained')).toEqual([])
   })
 
-  test('that only peeks changes nothing', async () => {
+  test('a peek changes nothing', async () => {
     const world = await signalWorld()
     await world.send({ to: 'bob', payload: 'look' })
     const peeked = await world.drain(BOB, { peek: true })
@@ -134,13 +134,13 @@ describe('a drain', () => {
     expect(world.store.leases()).toEqual([])
   })
 
-  test('of twelve signals that gathered returns all twelve', async () => {
+  test('a drain of twelve accumulated signals returns all twelve', async () => {
     const world = await signalWorld()
     for (let payload = 0; payload < 12; payload++) await world.send({ to: 'bob', payload })
     expect((await world.drain(BOB)).signals).toHaveLength(12)
   })
 
-  test('keeps within max_tokens, gives at least one, and leases only what it gives', async () => {
+  test('a drain keeps within max_tokens, returns at least one signal, and leases only what it returns', async () => {
     const world = await signalWorld()
     for (let n = 0; n < 5; n++) await world.send({ to: 'bob', payload: 'x'.repeat(2_000) })
     const answer = await world.drain(BOB, { max_tokens: 1_500 })
@@ -151,7 +151,7 @@ describe('a drain', () => {
     expect((await world.drain(BOB, { max_tokens: 1_500, peek: true })).signals).toHaveLength(2)
   })
 
-  test('never grows past what a frame carries', async () => {
+  test('a drain never exceeds the size of a frame', async () => {
     const world = await signalWorld()
     for (let n = 0; n < 6; n++) await world.send({ to: 'bob', payload: 'x'.repeat(60_000) })
     const answer = await world.drain(BOB, { limit: 100 })
@@ -160,7 +160,7 @@ describe('a drain', () => {
     expect(answer.signals.length).toBeGreaterThan(0)
   })
 
-  test('never grows past what a frame carries, however much is made harmless in what it shows', async () => {
+  test('a drain never exceeds the size of a frame, with any topic and payload', async () => {
     const world = await signalWorld()
     const topic = '€'.repeat(128)
     const payload = DENSEST.repeat(80)
@@ -177,8 +177,8 @@ describe('a drain', () => {
     ['a line of a hook', DENSEST],
     ['a tag', '<hook'],
     ['a token', '<|a|>'],
-    ['what is escaped', '\u0001'],
-  ])('hands out the largest signal there can be, full of %s, in one frame', async (_, piece) => {
+    ['an escaped character', '\u0001'],
+  ])('the largest possible signal, full of %s, fits one frame', async (_, piece) => {
     const world = await signalWorld()
     const room = LIMITS.payload_bytes_max - 2
     const payload = piece.repeat(Math.floor(room / (Buffer.byteLength(JSON.stringify(piece)) - 2)))
@@ -192,7 +192,7 @@ describe('a drain', () => {
     expect(Buffer.byteLength(JSON.stringify(view))).toBeLessThan(LIMITS.frame_bytes_max)
   })
 
-  test('takes at the call, also where it keeps within max_tokens', async () => {
+  test('a drain takes effect at the call, also with max_tokens', async () => {
     const world = await signalWorld()
     await world.send({ to: 'bob' })
     const draining = world.drain(BOB, { max_tokens: 1_000 })
@@ -201,7 +201,7 @@ describe('a drain', () => {
   })
 
   test.each(['drain', 'peek'] as const)(
-    'gives nothing to a persona that was wrapped while it waited: a %s',
+    'a %s returns nothing for a persona that was wrapped while it waited',
     async (how) => {
       const { world, drain_id, confirming } = await confirmingSlowly()
       await world.send({ to: 'bob' })
@@ -215,7 +215,7 @@ describe('a drain', () => {
     },
   )
 
-  test('by two at the same moment shares no signal', async () => {
+  test('two concurrent drains share no signal', async () => {
     const world = await signalWorld()
     for (let n = 0; n < 10; n++) await world.send({ to: 'bob', payload: n })
     const [one, two] = await Promise.all([
@@ -227,14 +227,14 @@ describe('a drain', () => {
     expect(all).toHaveLength(10)
   })
 
-  test('of an agent that names no session leases to one of its persona', async () => {
+  test('a drain by an agent without a session leases to the anonymous session of its persona', async () => {
     const world = await signalWorld()
     await world.send({ to: 'bob' })
     await world.drain(agent('bob'))
     expect(world.store.leases()).toMatchObject([{ session_id: 'anonymous:bob' }])
   })
 
-  test('that the store refuses leaves no lease behind', async () => {
+  test('a drain that fails in the store leaves no lease', async () => {
     const world = await signalWorld({
       spy: (store) => ({
         ...store,
@@ -250,8 +250,8 @@ describe('a drain', () => {
   })
 })
 
-describe('a tentative ack becomes final', () => {
-  test('when the turn it was drained in has ended', async () => {
+describe('confirmation of a lease', () => {
+  test('a lease is confirmed when the turn of its drain ends', async () => {
     const { world, signal_id, drain_id } = await drained({ turn: 'busy', turn_seq: 3 })
     await world.signals.turnReported('bob', 'run-1', 'busy', 3)
     expect(confirmed(world)).toBe(false)
@@ -263,13 +263,13 @@ describe('a tentative ack becomes final', () => {
     expect((await world.store.read(signal_id))?.stages.confirmed_at).not.toBeNull()
   })
 
-  test('when a later turn has begun', async () => {
+  test('a lease is confirmed when a later turn begins', async () => {
     const { world } = await drained({ turn: 'busy', turn_seq: 3 })
     await world.signals.turnReported('bob', 'run-1', 'busy', 4)
     expect(confirmed(world)).toBe(true)
   })
 
-  test('not before the next turn has ended, when it was drained while idle was reported', async () => {
+  test('a lease of a drain while idle is confirmed only after the next turn ends', async () => {
     const { world } = await drained({ turn: 'idle', turn_seq: 3 })
     await world.signals.turnReported('bob', 'run-1', 'idle', 3)
     await world.signals.turnReported('bob', 'run-1', 'busy', 4)
@@ -278,7 +278,7 @@ describe('a tentative ack becomes final', () => {
     expect(confirmed(world)).toBe(true)
   })
 
-  test('by the first report as a baseline, when no turn was known yet', async () => {
+  test('the first report is the baseline of a lease that was opened before any turn was known', async () => {
     const { world } = await drained(null)
     await world.signals.turnReported('bob', 'run-1', 'busy', 7)
     expect(confirmed(world)).toBe(false)
@@ -287,10 +287,10 @@ describe('a tentative ack becomes final', () => {
   })
 
   test.each([
-    ['began anew', 1],
-    // A shim that comes in the middle of a turn counts from the clock on the wall.
-    ['goes on from further on', 1_764_000_000_000],
-  ])('from a new baseline, when the turn counter %s', async (_, turn_seq) => {
+    ['restarts', 1],
+    // A shim that starts in the middle of a turn counts from the wall clock.
+    ['jumps ahead', 1_764_000_000_000],
+  ])('a report becomes the new baseline when the turn counter %s', async (_, turn_seq) => {
     const { world } = await drained({ turn: 'busy', turn_seq: 40 })
     await world.signals.turnReported('bob', 'run-1', 'busy', turn_seq)
     expect(confirmed(world)).toBe(false)
@@ -298,30 +298,30 @@ describe('a tentative ack becomes final', () => {
     expect(confirmed(world)).toBe(true)
   })
 
-  test("not by another session's turns, nor by another persona's", async () => {
+  test('turns of another session or another persona do not confirm a lease', async () => {
     const { world } = await drained({ turn: 'busy', turn_seq: 3 })
     await world.signals.turnReported('bob', 'run-2', 'idle', 9)
     await world.signals.turnReported('alice', 'run-1', 'idle', 9)
     expect(confirmed(world)).toBe(false)
   })
 
-  test('not by a turn that ended before the answer had left', async () => {
+  test('a turn that ended before the answer left does not confirm a lease', async () => {
     const world = await signalWorld()
     await world.signals.turnReported('bob', 'run-1', 'busy', 3)
     await world.send({ to: 'bob' })
-    let settle: (how: 'written' | 'broken') => void = () => undefined
-    await world.drain(BOB, {}, new Promise((resolve) => (settle = resolve)))
+    const answer = playedAnswer()
+    await world.drain(BOB, {}, answer)
     await world.signals.turnReported('bob', 'run-1', 'idle', 3)
     expect(confirmed(world)).toBe(false)
-    settle('broken')
+    answer.becomes('broken')
     await atRest()
     expect(waits(world)).toBe(1)
   })
 
-  test('not by the end of the turn before, which was reported late', async () => {
+  test('the late report that the turn before has ended does not confirm a lease', async () => {
     let hear: (all: boolean) => void = () => undefined
     const heard = new Promise<boolean>((resolve) => (hear = resolve))
-    const world = await signalWorld({ caughtUp: () => heard })
+    const world = await signalWorld({ flushInbound: () => heard })
     const turn = (state: 'idle' | 'busy', turn_seq: number) =>
       world.signals.turnReported('bob', 'run-1', state, turn_seq)
     await turn('busy', 3)
@@ -339,9 +339,9 @@ describe('a tentative ack becomes final', () => {
     expect(confirmed(world)).toBe(true)
   })
 
-  /** In Bob's third turn, without a link that could tell how it goes on. */
+  /** Drained in bob's third turn, without a link that reports later turns. */
   const drainedUnheard = async () => {
-    const world = await signalWorld({ caughtUp: () => Promise.resolve(false) })
+    const world = await signalWorld({ flushInbound: () => Promise.resolve(false) })
     const turn = (what: 'busy' | 'idle', turn_seq: number) =>
       world.signals.turnReported('bob', 'run-1', what, turn_seq)
     await turn('busy', 3)
@@ -351,7 +351,7 @@ describe('a tentative ack becomes final', () => {
     return { world, turn }
   }
 
-  test('not by the beginning of the turn it was drained in, which no link could report', async () => {
+  test("the beginning of the drain's own turn, which no connection could report, does not confirm a lease", async () => {
     const { world, turn } = await drainedUnheard()
     await turn('busy', 4)
     expect(confirmed(world)).toBe(false)
@@ -359,7 +359,7 @@ describe('a tentative ack becomes final', () => {
     expect(confirmed(world)).toBe(true)
   })
 
-  test('not by an end that came and went while no link could report it, but by that of the next turn', async () => {
+  test('an end of turn that no connection could report does not confirm a lease, but the end of the next turn does', async () => {
     const { world, turn } = await drainedUnheard()
     await turn('idle', 3)
     await turn('idle', 3)
@@ -369,10 +369,10 @@ describe('a tentative ack becomes final', () => {
     expect(confirmed(world)).toBe(true)
   })
 
-  test('not by an end that may have been said before the agent had its answer, but by that of the next turn', async () => {
+  test('an end of turn reported before the agent may have had its answer does not confirm a lease, but the next one does', async () => {
     let hear: (all: boolean) => void = () => undefined
     const heard = new Promise<boolean>((resolve) => (hear = resolve))
-    const world = await signalWorld({ caughtUp: () => heard })
+    const world = await signalWorld({ flushInbound: () => heard })
     const turn = (what: 'busy' | 'idle', turn_seq: number) =>
       world.signals.turnReported('bob', 'run-1', what, turn_seq)
     await turn('busy', 3)
@@ -381,7 +381,7 @@ describe('a tentative ack becomes final', () => {
     await turn('idle', 3)
     hear(true)
     await atRest()
-    // Said again with every heartbeat.
+    // Repeated with every heartbeat.
     await turn('idle', 3)
     await world.clock.advance(LIMITS.lease_ms - 1)
     await turn('busy', 4)
@@ -390,10 +390,10 @@ describe('a tentative ack becomes final', () => {
     expect(confirmed(world)).toBe(true)
   })
 
-  test('by the end of a later turn of which no beginning was heard', async () => {
+  test('the end of a later turn confirms a lease, even if the beginning of that turn was never reported', async () => {
     let hear: (all: boolean) => void = () => undefined
     const heard = new Promise<boolean>((resolve) => (hear = resolve))
-    const world = await signalWorld({ caughtUp: () => heard })
+    const world = await signalWorld({ flushInbound: () => heard })
     await world.signals.turnReported('bob', 'run-1', 'busy', 3)
     await world.send({ to: 'bob' })
     await world.drain(BOB)
@@ -404,10 +404,10 @@ describe('a tentative ack becomes final', () => {
     expect(confirmed(world)).toBe(true)
   })
 
-  test('not by such an end where the session is lost before another: it goes back', async () => {
+  test('an end of turn reported too early does not confirm a lease, which is released with its session', async () => {
     let hear: (all: boolean) => void = () => undefined
     const heard = new Promise<boolean>((resolve) => (hear = resolve))
-    const world = await signalWorld({ caughtUp: () => heard })
+    const world = await signalWorld({ flushInbound: () => heard })
     await world.signals.turnReported('bob', 'run-1', 'busy', 3)
     await world.send({ to: 'bob' })
     await world.drain(BOB)
@@ -418,20 +418,44 @@ describe('a tentative ack becomes final', () => {
     expect(waits(world)).toBe(1)
   })
 
-  test('by a confirm that names its drain, where nobody reports turns', async () => {
+  test('a confirm that names the drain confirms its lease where turns are not reported', async () => {
     const { world, drain_id } = await drained(null)
     await world.drain(BOB, { confirm: drain_id })
     expect(confirmed(world)).toBe(true)
     await expect(world.drain(BOB, { confirm: drain_id })).resolves.toMatchObject({ signals: [] })
   })
 
-  test("not by a confirm of another persona's agent", async () => {
+  test('a confirm by another session of the persona does not confirm a lease, also after its release', async () => {
+    const { world, drain_id } = await drained(null)
+    await world.drain(agent('bob', 'run-2'), { confirm: drain_id, peek: true })
+    expect(confirmed(world)).toBe(false)
+    await world.signals.sessionLost('bob', 'run-1')
+    expect(waits(world)).toBe(1)
+    await world.drain(agent('bob', 'run-2'), { confirm: drain_id, peek: true })
+    expect(waits(world)).toBe(1)
+    await world.drain(BOB, { confirm: drain_id, peek: true })
+    expect(waits(world)).toBe(0)
+  })
+
+  test.each([
+    ['an agent whose token has no session', agent('bob', 'run-1'), agent('bob')],
+    ['a session, of a drain without a session', agent('bob'), agent('bob', 'run-1')],
+  ])('a lease is confirmed by a confirm of %s', async (_, drainer, confirmer) => {
+    const world = await signalWorld()
+    await world.send({ to: 'bob' })
+    const { drain_id } = await world.drain(drainer)
+    await atRest()
+    await world.drain(confirmer, { confirm: drain_id as string, peek: true })
+    expect(confirmed(world)).toBe(true)
+  })
+
+  test('a confirm by the agent of another persona does not confirm a lease', async () => {
     const { world, drain_id } = await drained()
     await world.drain(agent('alice'), { confirm: drain_id })
     expect(confirmed(world)).toBe(false)
   })
 
-  test('by an ack of its signals', async () => {
+  test('an ack of its signals ends a lease', async () => {
     const { world, signal_id } = await drained()
     await world.signals.ack(BOB, { signal_ids: [signal_id] })
     await world.signals.sessionLost('bob', 'run-1')
@@ -439,20 +463,23 @@ describe('a tentative ack becomes final', () => {
   })
 
   test.each([
-    ['nobody reports turns', null],
+    ['turns are not reported', null],
     ['the surface is only ever reported as idle', { turn: 'idle', turn_seq: 0 } as const],
     ['the turn is never known', { turn: 'unknown', turn_seq: 0 } as const],
-  ])("by the session's next drain after a completely written answer, where %s", async (_, turn) => {
-    const { world } = await drained(turn)
-    await world.drain(BOB)
-    await atRest()
-    expect(confirmed(world)).toBe(true)
-  })
+  ])(
+    "the session's next drain after a completely written answer confirms a lease where %s",
+    async (_, turn) => {
+      const { world } = await drained(turn)
+      await world.drain(BOB)
+      await atRest()
+      expect(confirmed(world)).toBe(true)
+    },
+  )
 
   test.each([
     ['a confirm', (world: SignalWorld, confirm: string) => world.drain(BOB, { confirm, peek: true })],
     ['the next drain', (world: SignalWorld) => world.drain(BOB)],
-  ])('not by %s in the same turn, which only sets seen_at', async (_, sign) => {
+  ])('%s in the same turn only sets seen_at, and the end of the turn confirms the lease', async (_, sign) => {
     const { world, signal_id, drain_id } = await drained({ turn: 'busy', turn_seq: 3 })
     const stages = async () => (await world.store.read(signal_id))?.stages
     expect((await stages())?.seen_at).toBeNull()
@@ -469,28 +496,31 @@ describe('a tentative ack becomes final', () => {
   test.each([
     ['a confirm', (world: SignalWorld, confirm: string) => world.drain(BOB, { confirm, peek: true })],
     ['the next drain', (world: SignalWorld) => world.drain(BOB)],
-  ])('not by %s whose turn is reported while the hub waits for it', async (_, sign) => {
-    let hear: (all: boolean) => void = () => undefined
-    const heard = new Promise<boolean>((resolve) => (hear = resolve))
-    const world = await signalWorld({ caughtUp: () => heard })
-    await world.signals.turnReported('bob', 'run-1', 'idle', 3)
-    await world.send({ to: 'bob' })
-    const { drain_id } = await world.drain(BOB)
-    await atRest()
-    const done = sign(world, drain_id as string)
-    await world.signals.turnReported('bob', 'run-1', 'busy', 4)
-    hear(true)
-    await done
-    await atRest()
-    expect(confirmed(world)).toBe(false)
-    await world.signals.turnReported('bob', 'run-1', 'idle', 4)
-    expect(confirmed(world)).toBe(true)
-  })
+  ])(
+    '%s does not confirm a lease whose turn is reported while the hub flushes its reports',
+    async (_, sign) => {
+      let hear: (all: boolean) => void = () => undefined
+      const heard = new Promise<boolean>((resolve) => (hear = resolve))
+      const world = await signalWorld({ flushInbound: () => heard })
+      await world.signals.turnReported('bob', 'run-1', 'idle', 3)
+      await world.send({ to: 'bob' })
+      const { drain_id } = await world.drain(BOB)
+      await atRest()
+      const done = sign(world, drain_id as string)
+      await world.signals.turnReported('bob', 'run-1', 'busy', 4)
+      hear(true)
+      await done
+      await atRest()
+      expect(confirmed(world)).toBe(false)
+      await world.signals.turnReported('bob', 'run-1', 'idle', 4)
+      expect(confirmed(world)).toBe(true)
+    },
+  )
 
-  test('by a confirm after the end of its turn was reported too early to count', async () => {
+  test('a confirm after the end of its turn was reported too early confirms the lease', async () => {
     let hear: (all: boolean) => void = () => undefined
     const heard = new Promise<boolean>((resolve) => (hear = resolve))
-    const world = await signalWorld({ caughtUp: () => heard })
+    const world = await signalWorld({ flushInbound: () => heard })
     await world.signals.turnReported('bob', 'run-1', 'busy', 3)
     await world.send({ to: 'bob' })
     const { drain_id } = await world.drain(BOB)
@@ -502,29 +532,81 @@ describe('a tentative ack becomes final', () => {
     expect(confirmed(world)).toBe(true)
   })
 
-  test('not by the next drain while the former answer is still on its way', async () => {
+  test('the next drain does not confirm a lease whose answer is still being sent', async () => {
     const world = await signalWorld()
     await world.send({ to: 'bob' })
-    await world.drain(BOB, {}, new Promise(() => undefined))
+    await world.drain(BOB, {}, playedAnswer())
     await world.drain(BOB)
     expect(confirmed(world)).toBe(false)
   })
 
-  test('not by a drain that its sender had given up, which arrived late', async () => {
+  test('the next drain confirms a lease only once its caller has given a sign of life, in either order', async () => {
+    const world = await signalWorld()
+    await world.send({ to: 'bob' })
+    const answer = playedAnswer('written')
+    await world.drain(BOB, {}, answer)
+    await atRest()
+    await world.drain(BOB)
+    await atRest()
+    expect(confirmed(world)).toBe(false)
+    answer.becomes('received')
+    await atRest()
+    expect(confirmed(world)).toBe(true)
+  })
+
+  test('the next drain does not confirm a lease whose answer was never read', async () => {
+    const world = await signalWorld()
+    const { signal_id } = await world.send({ to: 'bob' })
+    const answer = playedAnswer('written')
+    await world.drain(BOB, {}, answer)
+    await atRest()
+    await world.drain(BOB)
+    answer.becomes('lost')
+    await atRest()
+    expect((await world.drain(BOB)).signals).toMatchObject([{ signal_id, deliveries: 2 }])
+  })
+
+  test('the end of a turn that is processed together with the end of the connection does not confirm a lease', async () => {
+    const world = await signalWorld()
+    await world.signals.turnReported('bob', 'run-1', 'busy', 3)
+    const { signal_id } = await world.send({ to: 'bob' })
+    const answer = playedAnswer('written')
+    await world.drain(BOB, {}, answer)
+    await atRest()
+    const reported = world.signals.turnReported('bob', 'run-1', 'idle', 3)
+    answer.becomes('lost')
+    await reported
+    expect(waits(world)).toBe(1)
+    expect((await world.drain(BOB)).signals).toMatchObject([{ signal_id, deliveries: 2 }])
+  })
+
+  test('a session lost in the same tick of the loop as the end of its turn keeps its confirmed lease', async () => {
+    const world = await signalWorld()
+    await world.signals.turnReported('bob', 'run-1', 'busy', 3)
+    await world.send({ to: 'bob' })
+    await world.drain(BOB)
+    await atRest()
+    const reported = world.signals.turnReported('bob', 'run-1', 'idle', 3)
+    await Promise.all([reported, world.signals.sessionLost('bob', 'run-1')])
+    expect(confirmed(world)).toBe(true)
+    expect(waits(world)).toBe(0)
+  })
+
+  test('a late drain that its sender had given up does not confirm a lease', async () => {
     const { world } = await drained()
-    await world.drain(BOB, {}, BROKEN)
+    await world.drain(BOB, {}, playedAnswer('broken'))
     await atRest()
     expect(confirmed(world)).toBe(false)
   })
 
-  test('not by a peek, nor by the drain of another session', async () => {
+  test('a peek or a drain of another session does not confirm a lease', async () => {
     const { world } = await drained()
     await world.drain(BOB, { peek: true })
     await world.drain(agent('bob', 'run-2'))
     expect(confirmed(world)).toBe(false)
   })
 
-  test('not by the next drain after a restart: the hub cannot know what the agent got', async () => {
+  test('the next drain after a restart of the hub does not confirm a lease', async () => {
     const { world, signal_id } = await drained()
     const after = await world.restart()
     const again = await after.drain(BOB)
@@ -532,11 +614,11 @@ describe('a tentative ack becomes final', () => {
   })
 })
 
-describe('a tentative ack is taken back', () => {
-  test('when the answer could not be written, at once', async () => {
+describe('release of a lease', () => {
+  test('a lease is released at once when its answer cannot be written', async () => {
     const world = await signalWorld()
     const { signal_id } = await world.send({ to: 'bob' })
-    await world.drain(BOB, {}, BROKEN)
+    await world.drain(BOB, {}, playedAnswer('broken'))
     await atRest()
     expect(world.toldOf('signals.released')).toMatchObject([
       { to: 'bob', signal_ids: [signal_id], cause: 'answer_broken', pending_count: 1 },
@@ -544,7 +626,7 @@ describe('a tentative ack is taken back', () => {
     expect((await world.drain(BOB)).signals).toMatchObject([{ signal_id, deliveries: 2 }])
   })
 
-  test('when the hub restarts', async () => {
+  test('a lease is released when the hub restarts', async () => {
     const { world, signal_id } = await drained()
     const after = await world.restart()
     expect(after.toldOf('signals.released')).toMatchObject([
@@ -553,7 +635,7 @@ describe('a tentative ack is taken back', () => {
     expect(waits(after)).toBe(1)
   })
 
-  test('when its session is lost', async () => {
+  test('a lease is released when its session is lost', async () => {
     const { world, signal_id } = await drained()
     await world.signals.sessionLost('bob', 'run-2')
     expect(waits(world)).toBe(0)
@@ -563,7 +645,7 @@ describe('a tentative ack is taken back', () => {
     ])
   })
 
-  test('when its session is lost while the store still drains', async () => {
+  test('a lease is released when its session is lost during the drain', async () => {
     const world = await signalWorld()
     await world.send({ to: 'bob' })
     const draining = world.drain(BOB)
@@ -573,7 +655,7 @@ describe('a tentative ack is taken back', () => {
     expect(world.store.leases()).toEqual([])
   })
 
-  test('when its session is lost while a confirmation that came with its drain is kept', async () => {
+  test('a lease is released when its session is lost while the confirm that came with the drain is stored', async () => {
     const { world, drain_id, confirming } = await confirmingSlowly()
     await world.send({ to: 'bob' })
     const draining = world.drain(BOB, { confirm: drain_id })
@@ -584,7 +666,7 @@ describe('a tentative ack is taken back', () => {
     expect(waits(world)).toBe(1)
   })
 
-  test('when lease_ms pass without a sign of life, and not a moment earlier', async () => {
+  test('a lease is released after lease_ms without a sign of life, and not before', async () => {
     const { world } = await drained()
     await world.clock.advance(LIMITS.lease_ms - 1)
     await world.signals.sweep()
@@ -595,7 +677,7 @@ describe('a tentative ack is taken back', () => {
     expect(world.toldOf('signals.released')).toMatchObject([{ cause: 'lease_timed_out' }])
   })
 
-  test('not while the session shows signs of life', async () => {
+  test('a lease is not released while its session shows signs of life', async () => {
     const { world } = await drained()
     for (let n = 0; n < 5; n++) {
       await world.clock.advance(LIMITS.lease_ms - 1)
@@ -605,21 +687,24 @@ describe('a tentative ack is taken back', () => {
     expect(waits(world)).toBe(0)
   })
 
-  test('and a confirm that comes late still counts, as long as nobody drained it again', async () => {
+  test('a late confirm of a released lease counts if its signals were not drained again', async () => {
     const { world, drain_id, signal_id } = await drained()
     await world.signals.sessionLost('bob', 'run-1')
     await world.drain(BOB, { confirm: drain_id, peek: true })
     expect(waits(world)).toBe(0)
-    // Whoever rings had been told that it waits again.
+    // The daemon had been notified that it waits again.
     expect(world.toldOf('signals.confirmed')).toEqual([
       {
-        ...{ to: 'bob', drain_id, signal_ids: [signal_id] },
-        ...{ waited: [signal_id], pending_count: 0 },
+        to: 'bob',
+        drain_id,
+        signal_ids: [signal_id],
+        waited: [signal_id],
+        pending_count: 0,
       },
     ])
   })
 
-  test('and a confirm that comes after somebody else drained it changes nothing', async () => {
+  test('a late confirm of a released lease has no effect on signals that another session drained', async () => {
     const { world, drain_id, signal_id } = await drained()
     await world.signals.sessionLost('bob', 'run-1')
     await world.drain(agent('bob', 'run-2'))
@@ -628,7 +713,7 @@ describe('a tentative ack is taken back', () => {
     expect((await world.drain(BOB)).signals).toMatchObject([{ signal_id, deliveries: 3 }])
   })
 
-  test('when its session is lost in the same turn, although the agent has confirmed and drained again', async () => {
+  test('a lease is released when its session is lost in the same turn, even after a confirm and a next drain', async () => {
     const { world, drain_id, signal_id } = await drained()
     await world.drain(BOB, { confirm: drain_id })
     await world.drain(BOB)
@@ -638,7 +723,7 @@ describe('a tentative ack is taken back', () => {
     expect((await world.drain(agent('bob', 'run-2'))).signals).toMatchObject([{ signal_id, deliveries: 2 }])
   })
 
-  test('and a confirm after a restart counts with the end of the turn, where that goes on', async () => {
+  test('a confirm after a restart counts at the end of the turn, where the turn is still running', async () => {
     const { world, drain_id, signal_id } = await drained()
     const after = await world.restart()
     await after.signals.turnReported('bob', 'run-1', 'busy', 3)
@@ -650,7 +735,7 @@ describe('a tentative ack is taken back', () => {
     expect(after.toldOf('signals.confirmed')).toMatchObject([{ waited: [signal_id] }])
   })
 
-  test('and a confirm after a restart changes nothing for what was drained again, where the turn goes on', async () => {
+  test('a confirm after a restart has no effect on signals that were drained again in the running turn', async () => {
     const { world, drain_id } = await drained()
     const after = await world.restart()
     await after.signals.turnReported('bob', 'run-1', 'busy', 3)
@@ -661,7 +746,7 @@ describe('a tentative ack is taken back', () => {
     expect(after.toldOf('signals.confirmed')).toEqual([])
   })
 
-  test('and a confirm after a restart still finds what it confirms', async () => {
+  test('a confirm after a restart finds the drain it confirms', async () => {
     const { world, drain_id, signal_id } = await drained()
     const after = await world.restart()
     await after.drain(BOB, { confirm: drain_id, peek: true })
@@ -669,11 +754,13 @@ describe('a tentative ack is taken back', () => {
     expect(after.toldOf('signals.confirmed')).toMatchObject([{ waited: [signal_id] }])
   })
 
-  test('and after the sixth time it is dead, told as such, and rings nobody', async () => {
+  test('a signal released for the sixth time is dead, is published as dead, and rings no doorbell', async () => {
     const world = await signalWorld()
     const { signal_id } = await world.send({ to: 'bob' })
     for (let delivery = 1; delivery <= LIMITS.deliveries_max + 1; delivery++) {
-      expect((await world.drain(BOB, {}, BROKEN)).signals).toMatchObject([{ deliveries: delivery }])
+      expect((await world.drain(BOB, {}, playedAnswer('broken'))).signals).toMatchObject([
+        { deliveries: delivery },
+      ])
       await atRest()
     }
     expect(waits(world)).toBe(0)
@@ -682,10 +769,10 @@ describe('a tentative ack is taken back', () => {
     expect(world.toldOf('signals.dead')).toEqual([{ to: 'bob', signal_ids: [signal_id], pending_count: 0 }])
   })
 
-  test('only once, whatever else goes wrong for it', async () => {
+  test('a lease is released only once, whatever else fails', async () => {
     const world = await signalWorld()
     await world.send({ to: 'bob' })
-    await world.drain(BOB, {}, BROKEN)
+    await world.drain(BOB, {}, playedAnswer('broken'))
     await atRest()
     await world.signals.sessionLost('bob', 'run-1')
     await world.clock.advance(LIMITS.lease_ms)

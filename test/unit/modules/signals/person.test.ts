@@ -1,6 +1,8 @@
-/** The person as a sender and an addressee, and what a sender may still do about what it sent. */
+/** Tests the operator as a sender and a receiver, and what a sender may still do with a sent signal. */
 import { describe, expect, test } from 'vitest'
-import { agent, BROKEN, daemon, OPERATOR, signalWorld, WRITTEN } from '../../../support/signal-world.ts'
+import { agent, daemon, OPERATOR, signalWorld } from '../../../support/worlds/signal-world.ts'
+import { playedAnswer } from '../../../support/fakes/fake-answers.ts'
+import { RECEIVED } from '../../../../src/ports/sent-answer.ts'
 import { SendInput } from '../../../../src/contracts/signal.ts'
 
 const BOB = agent('bob', 's1')
@@ -10,7 +12,7 @@ const DAY_MS = DAY_S * 1000
 const broadcastInput = (more: object = {}) => ({ intent: 'note', payload: 1, priority: 3, ...more })
 
 describe('the operator as an addressee', () => {
-  test('always exists: it can be sent to and named in reply_to, and its route says that nobody is rung', async () => {
+  test('the operator always exists: it can receive signals and be named in reply_to, and its route shows that it cannot be rung', async () => {
     const world = await signalWorld()
     const receipt = await world.send({ to: 'operator', reply_to: 'operator', payload: 'done' }, BOB)
     expect(receipt).toMatchObject({
@@ -24,14 +26,14 @@ describe('the operator as an addressee', () => {
     })
   })
 
-  test('drains its own inbox under a lease that only its confirm makes final', async () => {
+  test('the operator drains its inbox under a lease that only its own confirm makes final', async () => {
     const world = await signalWorld()
     await world.send({ to: 'operator', payload: 'one' }, BOB)
     await world.send({ to: 'bob' })
-    const first = await world.drain(OPERATOR, {}, WRITTEN)
+    const first = await world.drain(OPERATOR, {}, RECEIVED)
     expect(first.signals).toMatchObject([{ from: 'bob', origin: 'agent', payload: 'one' }])
-    // A later drain does not confirm what the first one may never have shown.
-    await world.drain(OPERATOR, {}, WRITTEN)
+    // A later drain does not confirm the first one, which may never have been shown.
+    await world.drain(OPERATOR, {}, RECEIVED)
     expect((await world.store.read(first.signals[0]!.signal_id))?.leased_to).toBeDefined()
     await world.drain(OPERATOR, { confirm: first.drain_id!, peek: true })
     expect(await world.store.read(first.signals[0]!.signal_id)).toMatchObject({ status: 'acked' })
@@ -39,7 +41,7 @@ describe('the operator as an addressee', () => {
     expect(world.store.pendingCount('bob')).toBe(1)
   })
 
-  test('gets the answer to what it sent, and the ack tells where it went', async () => {
+  test('the operator receives the reply to its signal, and the ack reports the recipient', async () => {
     const world = await signalWorld()
     const asked = await world.send({ to: 'bob', reply_to: 'operator' }, OPERATOR)
     const told = await world.send({ to: 'bob' }, OPERATOR)
@@ -56,7 +58,7 @@ describe('the operator as an addressee', () => {
   })
 
   test.each([{}, { result: 'done by hand' }])(
-    'that acks what it asked itself gets no answer: %j',
+    "the operator's ack of its own request sends no reply: %j",
     async (said) => {
       const world = await signalWorld()
       const { signal_id } = await world.send({ to: 'bob', reply_to: 'operator' }, OPERATOR)
@@ -70,7 +72,7 @@ describe('the operator as an addressee', () => {
     },
   )
 
-  test('that reads no mail keeps no agent from its work', async () => {
+  test("a full queue of the operator does not block an agent's ack", async () => {
     const world = await signalWorld({
       spy: (store) => ({
         ...store,
@@ -85,7 +87,7 @@ describe('the operator as an addressee', () => {
     })
   })
 
-  test('cannot be a persona, and only its own token speaks as a human', async () => {
+  test('the operator cannot be a persona, and only its own token sends as a human', async () => {
     const world = await signalWorld()
     await expect(world.personas.add({ identity: 'operator', surface: 'mcp' })).rejects.toMatchObject({
       code: 'params_invalid',
@@ -106,7 +108,7 @@ describe('the operator as an addressee', () => {
 })
 
 describe('reply_to', () => {
-  test('is checked when the signal is sent: a name that nobody has is refused with the near one', async () => {
+  test('reply_to is checked at the send: an unknown name is rejected with the nearest known name', async () => {
     const world = await signalWorld({ personas: ['alice', 'bob', 'carol'] })
     await world.personas.wrap('carol')
     for (const [reply_to, code] of [
@@ -127,7 +129,7 @@ describe('reply_to', () => {
 })
 
 describe('a cancel', () => {
-  test('takes back what nobody drained, and tells whoever rings for it', async () => {
+  test('a cancel removes a pending signal and publishes that it left the queue', async () => {
     const world = await signalWorld()
     const { signal_id } = await world.send({ to: 'bob' })
     const done = { signal_id, to: 'bob', status: 'cancelled' }
@@ -145,7 +147,7 @@ describe('a cancel', () => {
     expect(await world.signals.read(BOB, signal_id)).toMatchObject({ status: 'cancelled' })
   })
 
-  test('is refused once it was drained, expired or completed', async () => {
+  test('a cancel is rejected after the signal was drained, expired or completed', async () => {
     const world = await signalWorld()
     const drained = await world.send({ to: 'bob' })
     await world.drain(BOB)
@@ -158,7 +160,7 @@ describe('a cancel', () => {
     expect(await world.signals.read(BOB, drained.signal_id)).toMatchObject({ status: 'acked' })
   })
 
-  test("is its sender's and the operator's alone", async () => {
+  test('only the sender and the operator may cancel a signal', async () => {
     const world = await signalWorld({ personas: ['alice', 'bob', 'carol'] })
     const { signal_id } = await world.send({ to: 'bob' })
     for (const [caller, code] of [
@@ -171,7 +173,7 @@ describe('a cancel', () => {
     expect(world.store.pendingCount('bob')).toBe(1)
   })
 
-  test('is undone by a replay of its sender or the operator, not of its recipient', async () => {
+  test('a cancelled signal is replayed by its sender or the operator, not by its recipient', async () => {
     const world = await signalWorld()
     const { signal_id } = await world.send({ to: 'bob' })
     await world.signals.cancel(OPERATOR, signal_id)
@@ -185,8 +187,8 @@ describe('a cancel', () => {
   })
 })
 
-describe('what expires', () => {
-  test('lives 30 days from or to a person, and a day between agents unless the configuration says otherwise', async () => {
+describe('expiry', () => {
+  test('a signal from or to a person lives 30 days, and between agents one day or the configured time', async () => {
     const lifetime_s = async (
       receipt: { signal_id: string },
       world: Awaited<ReturnType<typeof signalWorld>>,
@@ -207,7 +209,7 @@ describe('what expires', () => {
     expect(SendInput.parse({ to: 'bob', intent: 'x' }).ttl_s).toBeUndefined()
   })
 
-  test('is told to the sender and to reply_to by a quiet notice, once, and is no storm', async () => {
+  test('an expiry sends one notice of lowest priority to the sender and to reply_to, and notices cause no further notices', async () => {
     const world = await signalWorld({ personas: ['alice', 'bob', 'carol'] })
     const { signal_id } = await world.send({ to: 'bob', ttl_s: 10, reply_to: 'carol' })
     await world.clock.advance(10_000)
@@ -228,7 +230,7 @@ describe('what expires', () => {
       ])
     }
     expect(world.toldOf('signals.pushed').filter(({ from }) => from === 'turnbell')).toHaveLength(2)
-    // The notices expire in their turn, and nobody is told of that.
+    // The notices expire as well, without another notice.
     await next.signals.replay(OPERATOR, { signal_ids: [signal_id] })
     await next.clock.advance(40 * DAY_MS)
     await next.signals.sweep()
@@ -237,7 +239,7 @@ describe('what expires', () => {
     expect(next.toldOf('signals.pushed').filter(({ from }) => from === 'turnbell')).toHaveLength(2)
   })
 
-  test('as a broadcast makes one notice, and as very many signals another one', async () => {
+  test('the expiry of a broadcast sends one notice, and so does the expiry of very many signals', async () => {
     const names = Array.from({ length: 15 }, (_, at) => `p${at}`)
     const world = await signalWorld({ personas: ['alice', ...names] })
     await world.signals.broadcast(agent('alice'), broadcastInput({ ttl_s: 10 }))
@@ -252,14 +254,19 @@ describe('what expires', () => {
     expect((await world.drain(agent('alice'))).signals).toMatchObject([{ payload: { total: 15 } }])
   })
 
-  test('is named once by the next drain of its recipient, also after a restart', async () => {
+  test('an expired signal is listed once in the next drain of its recipient, also after a restart', async () => {
     const world = await signalWorld()
     const { signal_id } = await world.send({ to: 'bob', ttl_s: 10, intent: 'deploy' })
     await world.clock.advance(10_000)
     await world.signals.sweep()
     const next = await world.restart()
     const expired = [{ signal_id, from: 'alice', intent: 'deploy', expired_at: '2026-03-01T12:00:10.000Z' }]
-    expect(await next.drain(BOB, {}, BROKEN)).toEqual({ signals: [], remaining: 0, drain_id: null, expired })
+    expect(await next.drain(BOB, {}, playedAnswer('broken'))).toEqual({
+      signals: [],
+      remaining: 0,
+      drain_id: null,
+      expired,
+    })
     expect((await next.drain(BOB)).expired).toEqual(expired)
     expect((await next.drain(BOB)).expired).toBeUndefined()
     expect(next.signals.expiredCount('bob')).toBe(1)
@@ -296,7 +303,7 @@ describe('a broadcast without recipients', () => {
     return views.map((view) => view?.to)
   }
 
-  test("reaches the personas of the sender's project, and others only when asked", async () => {
+  test("a broadcast without recipients reaches the personas of the sender's project, and all personas only with all_projects", async () => {
     const world = await projects()
     const told = (who: string, more: object = {}) =>
       world.signals.broadcast(agent(who), broadcastInput(more)).then((result) => reached(world, result))
@@ -312,7 +319,7 @@ describe('a broadcast without recipients', () => {
     })
   })
 
-  test('under a key that was used for another request is refused, and nothing is stored', async () => {
+  test('a broadcast under the key of another request is rejected and stores nothing', async () => {
     const world = await projects()
     const idempotency_key = 'k'
     const first = broadcastInput({ idempotency_key, to: ['bob', 'carol'] })

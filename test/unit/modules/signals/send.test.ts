@@ -1,10 +1,10 @@
 import { describe, expect, test } from 'vitest'
-import { TurnbellError } from '../../../../src/contracts/errors.ts'
+import { TurnbellError } from '../../../../src/contracts/errors/errors.ts'
 import type { Json } from '../../../../src/contracts/ids.ts'
-import { LIMITS } from '../../../../src/contracts/limits.ts'
+import { LIMITS } from '../../../../src/contracts/limits/limits.ts'
 import { SendInput } from '../../../../src/contracts/signal.ts'
 import type { SignalStore } from '../../../../src/ports/signal-store.ts'
-import { fakeClock } from '../../../support/fake-clock.ts'
+import { fakeClock } from '../../../support/fakes/fake-clock.ts'
 import {
   agent,
   daemon,
@@ -13,7 +13,7 @@ import {
   OPERATOR,
   signalWorld,
   type SignalWorld,
-} from '../../../support/signal-world.ts'
+} from '../../../support/worlds/signal-world.ts'
 
 const BroadcastInput = SendInput.omit({ to: true, to_session: true, require_live: true }).extend({
   to: SendInput.shape.to.array().optional(),
@@ -26,7 +26,7 @@ const codeOf = async (attempt: Promise<unknown>): Promise<string> =>
   )
 
 describe('a send', () => {
-  test('answers with a receipt that names the signal, its seq and the route', async () => {
+  test("a send returns a receipt with the signal's id, seq and route", async () => {
     const world = await signalWorld()
     const receipt = await world.send({ to: 'bob' })
     expect(receipt).toEqual({
@@ -39,7 +39,7 @@ describe('a send', () => {
     expect(world.store.pendingCount('bob')).toBe(1)
   })
 
-  test('is stored before anybody hears of it', async () => {
+  test('a signal is stored before it is pushed', async () => {
     const pushed_when_stored: number[] = []
     const world: SignalWorld = await signalWorld({
       spy: (store) => ({
@@ -56,7 +56,7 @@ describe('a send', () => {
     expect(world.toldOf('signals.pushed')).toHaveLength(1)
   })
 
-  test('that the store could not keep is told to nobody, and the signal of a crash after storing is still drained', async () => {
+  test('a send that fails in the store is not pushed, and a signal stored before a crash is still drained', async () => {
     let crash: 'before' | 'after' = 'before'
     const failing = (store: SignalStore): SignalStore => ({
       ...store,
@@ -77,7 +77,7 @@ describe('a send', () => {
     expect(signals.map(({ payload }) => payload)).toEqual(['kept'])
   })
 
-  test('carries who sent it from the token and never from a parameter', async () => {
+  test('the sender comes from the token and never from a parameter', async () => {
     const world = await signalWorld()
     const { signal_id } = await world.send({ to: 'bob' }, agent('alice'))
     expect(await world.store.read(signal_id)).toMatchObject({ from: 'alice', origin: 'agent' })
@@ -85,7 +85,7 @@ describe('a send', () => {
     await expect(world.send({ to: 'bob', from: 'alice' }, agent('alice'))).resolves.toBeDefined()
   })
 
-  test('of the operator may name another sender and is marked as from a human', async () => {
+  test('the operator may name another sender, and its signals are marked as human', async () => {
     const world = await signalWorld()
     const plain = await world.send({ to: 'bob' }, OPERATOR)
     const named = await world.send({ to: 'bob', from: 'ci' }, OPERATOR)
@@ -93,13 +93,13 @@ describe('a send', () => {
     expect(await world.store.read(named.signal_id)).toMatchObject({ from: 'ci', origin: 'human' })
   })
 
-  test('by an agent whose persona nobody made makes it, so that it can be answered', async () => {
+  test("an agent's first send creates its persona, so that it can be replied to", async () => {
     const world = await signalWorld()
     await world.send({ to: 'bob' }, agent('newcomer'))
     expect(world.personas.get('newcomer')).toMatchObject({ state: 'active' })
   })
 
-  test('keeps the order in which it was called', async () => {
+  test('signals keep the order of their sends', async () => {
     const world = await signalWorld()
     await Promise.all([1, 2, 3, 4, 5].map((payload) => world.send({ to: 'bob', payload })))
     const { signals } = await world.drain(agent('bob'))
@@ -107,17 +107,17 @@ describe('a send', () => {
   })
 })
 
-/** A list in a list, so often. */
+/** Returns a list nested to this depth. */
 const nested = (depth: number): Json => (depth === 0 ? 1 : [nested(depth - 1)])
 
-test('a payload as deep as it may be arrives as it was sent', async () => {
+test('a payload of the maximum depth arrives unchanged', async () => {
   const world = await signalWorld()
   const payload = nested(LIMITS.payload_depth_max)
   await world.send({ to: 'bob', payload })
   expect(await world.drain(agent('bob'))).toMatchObject({ signals: [{ payload }] })
 })
 
-describe('a send is refused and leaves nothing behind', () => {
+describe('a rejected send stores nothing', () => {
   test.each([
     ['by a daemon', daemon('alice'), {}, 'kind_forbidden'],
     ['by an observer', observer('alice'), {}, 'kind_forbidden'],
@@ -150,7 +150,7 @@ describe('a send is refused and leaves nothing behind', () => {
       { payload: nested(LIMITS.payload_depth_max + 1) },
       'params_invalid',
     ],
-  ] as const)('%s', async (_, caller, input, code) => {
+  ] as const)('a send %s is rejected and stores nothing', async (_, caller, input, code) => {
     const world = await signalWorld({ personas: ['alice', 'bob', 'wrapped', 'removed'] })
     await world.personas.wrap('wrapped')
     await world.personas.remove('removed')
@@ -159,7 +159,7 @@ describe('a send is refused and leaves nothing behind', () => {
     expect(world.toldOf('signals.pushed')).toEqual([])
   })
 
-  test('with the name of the missing route and when somebody was last heard of', async () => {
+  test('a send that requires a live route is rejected with the reason and the time of the last heartbeat', async () => {
     const world = await signalWorld()
     const ticket = world.join('bob', 'daemon')
     world.registrations.heartbeat(ticket, facts(null, 'unknown', 0, false))
@@ -169,7 +169,7 @@ describe('a send is refused and leaves nothing behind', () => {
     })
   })
 
-  test('to a session after it was wrapped', async () => {
+  test('a send to a session of a wrapped persona is rejected', async () => {
     const world = await signalWorld()
     world.join('bob', 'agent', 'run-1')
     await expect(world.send({ to: 'bob', to_session: 'run-1' })).resolves.toBeDefined()
@@ -177,9 +177,9 @@ describe('a send is refused and leaves nothing behind', () => {
     expect(await codeOf(world.send({ to: 'bob', to_session: 'run-1' }))).toBe('target_wrapped')
   })
 
-  test('once ten thousand wait, exactly, however many are sent at once', async () => {
+  test('concurrent sends never exceed the queue limit', async () => {
     const world = await signalWorld({
-      // Every row of the memory store costs a search; the bound is what is tested, not the store.
+      // Every row of the memory store costs a search, but the limit is under test, not the store.
       spy: (store) => ({
         ...store,
         pendingCount: (to) => store.pendingCount(to) + LIMITS.queue_depth_max - 3,
@@ -191,7 +191,7 @@ describe('a send is refused and leaves nothing behind', () => {
 })
 
 describe('an idempotency key', () => {
-  test('answers a repeated send with the first receipt and pushes once', async () => {
+  test('a repeated send with an idempotency key returns the first receipt and pushes once', async () => {
     const world = await signalWorld()
     const first = await world.send({ to: 'bob', idempotency_key: 'deploy-1' })
     const second = await world.send({ to: 'bob', idempotency_key: 'deploy-1' })
@@ -200,7 +200,7 @@ describe('an idempotency key', () => {
     expect(world.store.pendingCount('bob')).toBe(1)
   })
 
-  test('of another request is refused before and after a restart, and nothing is stored', async () => {
+  test('an idempotency key of another request is rejected, also after a restart, and nothing is stored', async () => {
     const world = await signalWorld({ personas: ['alice', 'bob', 'carol'] })
     await world.send({ to: 'bob', idempotency_key: 'k', payload: 'first' })
     for (const hub of [world, await world.restart()]) {
@@ -218,7 +218,7 @@ describe('an idempotency key', () => {
     }
   })
 
-  test('stores once when both sends come at the same moment', async () => {
+  test('two concurrent sends with one idempotency key store one signal', async () => {
     const world = await signalWorld()
     const [first, second] = await Promise.all([
       world.send({ to: 'bob', idempotency_key: 'k' }),
@@ -228,14 +228,14 @@ describe('an idempotency key', () => {
     expect(world.store.pendingCount('bob')).toBe(1)
   })
 
-  test('belongs to its sender: another one may use the same', async () => {
+  test('an idempotency key belongs to its sender, and another sender may use the same text', async () => {
     const world = await signalWorld({ personas: ['alice', 'bob', 'carol'] })
     await world.send({ to: 'bob', idempotency_key: 'k' }, agent('alice'))
     await world.send({ to: 'bob', idempotency_key: 'k' }, agent('carol'))
     expect(world.store.pendingCount('bob')).toBe(2)
   })
 
-  test('answers with its first receipt also when the persona has been wrapped or its queue filled since', async () => {
+  test('a known idempotency key returns its first receipt after the persona was wrapped', async () => {
     const world = await signalWorld()
     const first = await world.send({ to: 'bob', idempotency_key: 'k' })
     await world.personas.wrap('bob')
@@ -245,7 +245,7 @@ describe('an idempotency key', () => {
     })
   })
 
-  test('is remembered for 24 hours, also across a restart', async () => {
+  test('an idempotency key is remembered for 24 hours, also across a restart', async () => {
     const world = await signalWorld()
     const first = await world.send({ to: 'bob', idempotency_key: 'k' })
     await world.clock.advance(LIMITS.idempotency_window_ms - 1)
@@ -257,10 +257,10 @@ describe('an idempotency key', () => {
 })
 
 describe('an idempotency key whose day ends while it is looked up', () => {
-  test('is known or not, by one clock: nothing is stored unchecked', async () => {
+  test('an idempotency key that expires during the send is either known or unknown to every check', async () => {
     const clock = fakeClock()
     let reads = 0
-    // Each look at the clock takes a moment.
+    // Each read of the clock takes one millisecond.
     const now = () => clock.now() + (reads += 1)
     const world = await signalWorld({ clock: { ...clock, now } })
     const first = await world.send({ to: 'bob', idempotency_key: 'k' })
@@ -278,14 +278,14 @@ describe('an idempotency key whose day ends while it is looked up', () => {
 })
 
 describe('the route of a receipt', () => {
-  test('is live while a daemon with an attached surface is heard of', async () => {
+  test('a route is live while a daemon with an attached surface sends heartbeats', async () => {
     const world = await signalWorld()
     const ticket = world.join('bob', 'daemon')
     world.registrations.heartbeat(ticket, facts('run-1'))
     expect((await world.send({ to: 'bob', require_live: true })).route).toEqual({ live: true, reason: null })
   })
 
-  test('is live while an agent holds a link of its own', async () => {
+  test('a route is live while an agent has a connection of its own', async () => {
     const world = await signalWorld()
     world.join('bob', 'agent')
     expect((await world.send({ to: 'bob' })).route).toEqual({ live: true, reason: null })
@@ -331,7 +331,7 @@ describe('the route of a receipt', () => {
         world.registrations.sweep()
       },
     ],
-  ] as const)('says %s when %s', async (reason, _, arrange) => {
+  ] as const)('a route reports %s when %s', async (reason, _, arrange) => {
     const world = await signalWorld()
     await arrange(world)
     expect((await world.send({ to: 'bob' })).route).toEqual({ live: false, reason })
@@ -339,7 +339,7 @@ describe('the route of a receipt', () => {
 })
 
 describe('a signal for one session', () => {
-  test('is left alone by another session while that one is there', async () => {
+  test('a signal for one session is not drained by another session while the first is present', async () => {
     const world = await signalWorld()
     world.join('bob', 'agent', 'run-1')
     await world.send({ to: 'bob', to_session: 'run-1', payload: 'yours' })
@@ -351,7 +351,7 @@ describe('a signal for one session', () => {
     expect(own.signals.map(({ payload }) => payload)).toEqual(['yours'])
   })
 
-  test('is for whoever drains once that session is gone', async () => {
+  test('a signal for one session is drained by any session once the first is gone', async () => {
     const world = await signalWorld()
     const ticket = world.join('bob', 'agent', 'run-1')
     await world.send({ to: 'bob', to_session: 'run-1', payload: 'yours' })
@@ -361,7 +361,7 @@ describe('a signal for one session', () => {
     expect(other.signals.map(({ payload }) => payload)).toEqual(['yours'])
   })
 
-  test('does not count for a daemon whose surface has another session: its bell would be for nothing', async () => {
+  test('a signal for one session does not count for a daemon whose surface has another session', async () => {
     const world = await signalWorld()
     world.join('bob', 'agent', 'run-1', 'mcp')
     await world.send({ to: 'bob', to_session: 'run-1' })
@@ -378,7 +378,7 @@ describe('a broadcast', () => {
     ['alice', 'bob', 'cyd', 'dan'].filter((identity) => world.store.pendingCount(identity) > 0)
   const personas = ['alice', 'bob', 'cyd', 'dan']
 
-  test('on a topic goes to who listens to it, but not back to its sender', async () => {
+  test('a broadcast on a topic reaches its subscribers, but not its sender', async () => {
     const world = await signalWorld({ personas, subscribers: { releases: ['alice', 'cyd'] } })
     const { receipts, refused } = await cast(world, { topic: 'releases' })
     expect(receipts).toHaveLength(1)
@@ -386,13 +386,13 @@ describe('a broadcast', () => {
     expect(waiting(world)).toEqual(['cyd'])
   })
 
-  test('on a topic that nobody listens to reaches nobody, which is no error', async () => {
+  test('a broadcast on a topic without subscribers has no receivers and is not an error', async () => {
     const world = await signalWorld({ personas })
     expect(await cast(world, { topic: 'releases' })).toMatchObject({ receipts: [], refused: [] })
     expect(waiting(world)).toEqual([])
   })
 
-  test('to named personas goes to those, whatever its topic; without both to everybody else', async () => {
+  test('a broadcast with recipients ignores its topic, and one without either reaches every other persona', async () => {
     const world = await signalWorld({ personas, subscribers: { releases: ['cyd'] } })
     await cast(world, { to: ['dan'], topic: 'releases' })
     expect(waiting(world)).toEqual(['dan'])
@@ -400,10 +400,10 @@ describe('a broadcast', () => {
     expect(waiting(world)).toEqual(['bob', 'cyd', 'dan'])
   })
 
-  test('that would be more than one write should carry reaches nobody', async () => {
+  test('a broadcast larger than one write may carry is rejected and stores nothing', async () => {
     const crowd = Array.from({ length: 1_025 }, (_, place) => `p${place}`)
     const world = await signalWorld({ personas: ['alice', ...crowd] })
-    // As JSON it has two more bytes.
+    // As JSON it is two bytes longer.
     const payload = 'x'.repeat(LIMITS.payload_bytes_max - 2)
     expect(await codeOf(cast(world, { payload }))).toBe('payload_too_large')
     const deep = nested(LIMITS.payload_depth_max + 1)

@@ -1,7 +1,0 @@
-/** A person's own opencode. */
-import path from 'node:path'
-
-/** Whether a command line, such as `opencode acp`, starts it by its own name. */
-export function isOpencode(argv: readonly string[]): boolean {
-  return path.parse(argv[0] ?? '').name === 'opencode'
-}
