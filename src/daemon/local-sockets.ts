@@ -74,10 +74,12 @@ export function createDaemonSockets(options: DaemonSocketsOptions): DaemonSocket
   }
 
   async function relisten(): Promise<void> {
-    orphaned = [...orphaned, ...listeners]
-    listeners = []
     try {
       options.restoreRunFiles()
+      // Their descriptors would stay open until the end of the process.
+      for (const listener of listeners) listener.stopAccepting()
+      orphaned = [...orphaned, ...listeners]
+      listeners = []
       await listen()
       options.restoreState()
       log.warn({ control_socket: paths.control_socket }, 'removed sockets recreated')

@@ -31,6 +31,8 @@ export interface RpcHandlers {
 export interface RpcListener {
   /** Returns whether the socket's path still refers to it; false if the file was removed or replaced. */
   isThere(): boolean
+  /** Accepts no more connections and removes the socket; open connections stay open. May be called twice. */
+  stopAccepting(): void
   /** Ends every connection after its queued responses and removes the socket. */
   close(): Promise<void>
 }

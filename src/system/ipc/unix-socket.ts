@@ -78,20 +78,24 @@ export const localSockets: LocalSockets = {
     })
     await listenPrivately(server, directory, at)
     const own = fileAt(at)
+    let closed: Promise<void> | null = null
+    const stopAccepting = () => {
+      // Also unlinks the path, synchronously.
+      closed ??= new Promise<void>((resolve) => server.close(() => resolve()))
+      return closed
+    }
     return {
       isThere: () => fileAt(at) === own,
+      stopAccepting: () => void stopAccepting(),
       async close() {
-        const now = fileAt(at)
         for (const peer of peers) peer.close()
-        if (now !== null && now !== own) {
-          // Closing would unlink the path, which now belongs to another socket. This one is unreachable and ends with
-          // the process.
+        const now = fileAt(at)
+        if (closed === null && now !== null && now !== own) {
+          // The path belongs to another socket now, which must stay. This one is unreachable and ends with the process.
           server.unref()
           return
         }
-        const closed = new Promise<void>((resolve) => server.close(() => resolve()))
-        removeSocket(at)
-        await closed
+        await stopAccepting()
       },
     }
   },

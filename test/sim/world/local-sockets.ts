@@ -33,6 +33,7 @@ export class SimLocalSockets {
         host.onEnd(gone)
         return Promise.resolve({
           isThere: () => true,
+          stopAccepting: gone,
           close: async () => {
             gone()
             for (const end of listener.ends) end.close()

@@ -62,7 +62,8 @@ export function memorySockets() {
   const sockets: LocalSockets = {
     listen({ path }, onPeer) {
       listeners.set(path, onPeer)
-      return Promise.resolve({ isThere: () => true, close: async () => void listeners.delete(path) })
+      const gone = () => void listeners.delete(path)
+      return Promise.resolve({ isThere: () => true, stopAccepting: gone, close: async () => gone() })
     },
   }
   return {

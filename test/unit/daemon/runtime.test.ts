@@ -162,18 +162,22 @@ describe('heartbeats', () => {
   })
 })
 
+const openSockets = () => process.getActiveResourcesInfo().filter((kind) => kind === 'PipeWrap').length
+
 describe('sockets removed by another process', () => {
   test('removed sockets are recreated, and open connections stay open', async () => {
     const clock = fakeClock()
     const remakePlace = vi.fn<() => void>()
     const file = { read: () => null, write: vi.fn<(text: string) => void>() }
     const world = await readyDaemon({ daemon: { clock, restoreRunFiles: remakePlace, state_file: file } })
+    const open = openSockets()
     fs.rmSync(world.paths.socket_dir, { recursive: true })
     file.write.mockClear()
     await clock.advance(LIMITS.socket_look_ms)
     await eventually('the sockets', () => world.exists(world.paths.surface_socket))
     expect(remakePlace).toHaveBeenCalled()
     expect(file.write).toHaveBeenCalledTimes(1)
+    await eventually('no more sockets than before', () => openSockets() === open)
     const inode = fs.statSync(world.paths.surface_socket).ino
     expect((await world.askStatus()).surface.attached).toBe(true)
     world.hub.push()

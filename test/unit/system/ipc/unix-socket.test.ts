@@ -24,6 +24,23 @@ test('a path that a successor has taken is not removed', async () => {
   expect(fs.readdirSync(directory)).toEqual([])
 })
 
+test('a listener that accepts no more keeps its connections and does not remove the socket of a successor', async () => {
+  const directory = temporaryDirectory()
+  fs.chmodSync(directory, 0o700)
+  const place = { directory, path: path.join(directory, 'control.sock') }
+  const former = await localSockets.listen(place, answering('former'))
+  const connected = await connectLocally(place.path)
+  onTestFinished(() => connected.close())
+  former.stopAccepting()
+  former.stopAccepting()
+  expect(fs.readdirSync(directory)).toEqual([])
+  const successor = await localSockets.listen(place, answering('successor'))
+  expect(await connected.request('status', {}, 5_000)).toBe('former')
+  await former.close()
+  expect(await asked(place.path)).toBe('successor')
+  await successor.close()
+})
+
 test('a socket in a directory of another user is not called, unless the home belongs to that user', async () => {
   const [directory, elsewhere] = [temporaryDirectory(), temporaryDirectory()]
   const place = { directory, path: path.join(directory, 'control.sock') }
