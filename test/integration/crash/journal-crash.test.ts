@@ -12,7 +12,7 @@ import { openFileSignalStore } from '../../../src/storage/file/signals/signal-st
 import { createMemorySignalStore } from '../../../src/storage/memory/signal-store.ts'
 import { MemoryDisk, systemError, type Choose } from '../../support/disk/memory-disk.ts'
 import { commands, commandsAndCompaction, Script, type Command } from '../../support/store-commands.ts'
-import { stateOf, type StoreState } from '../../support/store-state.ts'
+import { PERSONAS, stateOf, type StoreState } from '../../support/store-state.ts'
 
 const JOURNAL = /^\/hub\/journal\/\d+\.jsonl$/
 
@@ -231,13 +231,25 @@ describe('recovery from a crash', () => {
 })
 
 /**
- * Returns the part of a state that a read-only store reports. Forgotten signals stay forgotten. Signals returned to a
- * lease are last in it, because their order matters only for a release, which the store rejects.
+ * Returns the part of a state that a read-only store reports. Forgotten signals stay forgotten, also if their expiry was
+ * undone. Signals returned to a lease are last in it, because their order matters only for a release, which the store
+ * rejects.
  */
-function asToldDead({ views, leases, health: { pending }, ...state }: StoreState, told: StoreState) {
+function asToldDead(state: StoreState, told: StoreState) {
+  const { views, leases, waiting, counts, bodies, depths, health, ...rest } = state
   const kept = new Set(told.views.map(({ signal_id }) => signal_id))
+  const forgotten = waiting.map((signals) => signals.filter(({ signal_id }) => !kept.has(signal_id)).length)
+  const lessForgotten = (identity: string, count: number) =>
+    count - (forgotten[PERSONAS.indexOf(identity)] as number)
   return {
-    ...{ ...state, pending },
+    ...rest,
+    pending: health.pending - forgotten.reduce((sum, count) => sum + count, 0),
+    counts: counts.map((count, place) => lessForgotten(PERSONAS[place] as string, count)),
+    depths: depths
+      .map(([identity, depth]) => [identity, lessForgotten(identity, depth)] as const)
+      .filter(([, depth]) => depth > 0),
+    waiting: waiting.map((signals) => signals.filter(({ signal_id }) => kept.has(signal_id))),
+    bodies: bodies.map((signals) => signals.filter(({ signal }) => kept.has(signal.signal_id))),
     views: views.filter(({ signal_id }) => kept.has(signal_id)),
     leases: leases.map((lease) => ({ ...lease, signal_ids: lease.signal_ids.toSorted() })),
   }
