@@ -10,13 +10,21 @@ export TURNBELL_HOST_PID TURNBELL_RESPAWN
 here=$(dirname "$0")
 failures=0
 reported=0
+# The client ends its servers with SIGINT and waits for them. A shell that waits for a program handles no signal, so the
+# worker runs beside it; a program beside a shell has an empty input unless it gets another one.
+exec 3<&0
+worker=
+trap '[ -z "$worker" ] || kill "$worker" 2>/dev/null; exit 0' INT TERM
 while :; do
   began=$(date +%s)
   # Node as named by `turnbell connect`; if that is missing, as after an upgrade, from PATH.
   node=${TURNBELL_NODE:-node}
   command -v "$node" >/dev/null 2>&1 || node=node
   if command -v "$node" >/dev/null 2>&1; then
-    "$node" "$here/shim.js" && exit 0
+    "$node" "$here/shim.js" <&3 3<&- &
+    worker=$!
+    wait "$worker" && exit 0
+    worker=
     TURNBELL_RESPAWN=1
   elif [ $reported = 0 ]; then
     # Reported once, because the search is repeated until the session ends.

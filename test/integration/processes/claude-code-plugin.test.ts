@@ -206,6 +206,31 @@ describe('the keeper', () => {
     expect({ code, said: starts.map(({ stdin }) => stdin) }).toEqual({ code: 0, said: ['hello'] })
   })
 
+  test.each(['SIGINT', 'SIGTERM'] as const)('the keeper ends at once with its worker on %s', async (name) => {
+    const directory = temporaryHome()
+    fs.copyFileSync(path.join(PLUGIN, 'keeper.sh'), path.join(directory, 'keeper.sh'))
+    const asked = path.join(directory, 'asked')
+    // Its input ends with the keeper, so only the request ends it.
+    const worker = `setInterval(() => {}, 60_000)
+process.stdin.on('data', (text) => process.stdout.write(text))
+process.on('SIGTERM', () => { require('node:fs').writeFileSync(${JSON.stringify(asked)}, ''); process.exit(1) })
+console.log(process.pid)`
+    fs.writeFileSync(path.join(directory, 'shim.js'), worker)
+    const keeper = spawn('/bin/sh', [path.join(directory, 'keeper.sh')], {
+      stdio: ['pipe', 'pipe', 'inherit'],
+      env: { ...process.env, TURNBELL_NODE: process.execPath },
+    })
+    const [printed] = (await once(keeper.stdout, 'data')) as [Buffer]
+    keeper.stdin.write('hello')
+    const [echoed] = (await once(keeper.stdout, 'data')) as [Buffer]
+    expect(echoed.toString()).toBe('hello')
+    const exited = once(keeper, 'exit')
+    keeper.kill(name)
+    expect(await exited).toEqual([0, null])
+    await eventually('the worker has ended', () => !processAlive(Number(printed.toString())))
+    expect(fs.existsSync(asked)).toBe(true)
+  })
+
   test('the keeper reports once that node is missing, and ends after turnbell is uninstalled', () => {
     const directory = temporaryHome()
     fs.copyFileSync(path.join(PLUGIN, 'keeper.sh'), path.join(directory, 'keeper.sh'))
