@@ -5,6 +5,8 @@
 import type { EventContext } from './mod-link/mod-link.ts'
 import type { Hello, ModEvent, NumberedEvent } from './mod/messages.ts'
 import {
+  hookTurnBegun,
+  hookTurnEnded,
   isModTurn,
   modAttached,
   modBellEntered,
@@ -74,9 +76,21 @@ export function createModEvents(deps: ModEventsDeps): ModEvents {
   const presence = reportedPresence(turn, log)
 
   async function attach(hello: Hello): Promise<void> {
+    const { turn: present, unreported } = turn.state()
     // Hooks report the end of every turn that was not interrupted.
-    if (hello.busy === false && turn.state().turn === 'busy') await onInterrupted()
+    if (hello.busy === false && (present === 'busy' || unreported)) await onInterrupted()
+    countHookTurn()
     turn.move(modAttached(turn.state(), hello, clock.monotonic()))
+  }
+
+  /** Reports what only hooks showed of a turn, because the hub waits for the end of the turn of each drain. */
+  function countHookTurn(): void {
+    turn.move(hookTurnBegun(turn.state(), clock.monotonic()))
+    turn.move(hookTurnEnded(turn.state(), clock.monotonic()))
+  }
+
+  async function beforeHookTurn(): Promise<void> {
+    if (turn.state().hook_end !== null) await drainsReleased()
   }
 
   async function apply(event: ModEvent, past: boolean): Promise<void> {
@@ -131,11 +145,19 @@ export function createModEvents(deps: ModEventsDeps): ModEvents {
     },
     dropped() {
       presence.dropped()
-      queue(() => turn.move(modEventsMissing(turn.state())))
+      queue(async () => {
+        await beforeHookTurn()
+        countHookTurn()
+        turn.move(modEventsMissing(turn.state()))
+      })
     },
     lost() {
       presence.ended()
-      queue(() => turn.move(modLost(turn.state(), clock.monotonic())))
+      queue(async () => {
+        await beforeHookTurn()
+        turn.move(modLost(turn.state(), clock.monotonic()))
+        countHookTurn()
+      })
     },
     async callReported(tool_use_id) {
       if (turn.state().by_mod) await calls.wait(tool_use_id)

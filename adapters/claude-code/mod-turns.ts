@@ -1,11 +1,14 @@
 /**
  * Changes of the tracked turn while a module in the client reports it. The module is exact: it reports the begin and
  * the end of every turn, and an interrupt. Hooks then only supply ids and receipts, and the registry only open dialogs.
+ * What hooks show of a turn counts only when the module is gone or was not there to report it.
  */
 import type { Hello } from './mod/messages.ts'
-import type { TurnEvent } from './turn-events.ts'
+import { hasBackgroundTasks, type TurnEvent } from './turn-events.ts'
 import { turnBegun, turnOver, bellSeen, shownBell, type TrackedTurn } from './turn-tracker.ts'
 import type { DoorbellId } from '../../src/contracts/ids.ts'
+
+const NOTHING_BY_HOOKS = { unreported: false, hook_end: null }
 
 /** A module attached. `busy` is null if it does not know whether a turn runs; then the present state is kept. */
 export function modAttached(
@@ -18,6 +21,7 @@ export function modAttached(
     by_mod: true,
     ended_by_itself: false,
     entered: null,
+    ...NOTHING_BY_HOOKS,
     mod_turn: turn ?? null,
     session_id: session_id || state.session_id,
   }
@@ -36,7 +40,31 @@ export function modLost(state: TrackedTurn, now_ms: number): TrackedTurn {
  * turn after the begin of the turn that a waiting prompt starts.
  */
 export function modTurnStarted(state: TrackedTurn, turn: string, now_ms: number): TrackedTurn {
-  return withEntered({ ...turnBegun(turnOver(state, now_ms), now_ms), mod_turn: turn, has_hooks: true })
+  return withEntered({ ...nextTurn(state, now_ms), mod_turn: turn })
+}
+
+/** Begins the turn that hooks showed and the module did not report. */
+export function hookTurnBegun(state: TrackedTurn, now_ms: number): TrackedTurn {
+  if (!state.unreported) return state
+  const { hook_end } = state
+  return withEntered({ ...nextTurn(state, now_ms), hook_end })
+}
+
+/** Ends the turn whose end a hook showed and the module did not report. Such a turn was not interrupted. */
+export function hookTurnEnded(state: TrackedTurn, now_ms: number): TrackedTurn {
+  const { hook_end, turn } = state
+  if (hook_end === null || turn !== 'busy') return state
+  return {
+    ...turnOver(state, now_ms),
+    ...hook_end,
+    hook_end: null,
+    interrupted: false,
+    ended_by_itself: true,
+  }
+}
+
+function nextTurn(state: TrackedTurn, now_ms: number): TrackedTurn {
+  return { ...turnBegun(turnOver(state, now_ms), now_ms), ...NOTHING_BY_HOOKS, has_hooks: true }
 }
 
 /** Whether the turn may be the current one. The id of a turn that began before the module was loaded is unknown. */
@@ -47,7 +75,10 @@ export function isModTurn(state: TrackedTurn, turn: string): boolean {
 /** The main agent ended its current turn. `reason` is the client's word; `aborted` means by a person. */
 export function modTurnEnded(state: TrackedTurn, reason: string, now_ms: number): TrackedTurn {
   const interrupted = reason === 'aborted'
-  return { ...turnOver(state, now_ms), interrupted, ended_by_itself: !interrupted, background: false }
+  return {
+    ...turnOver(state, now_ms),
+    ...{ interrupted, ended_by_itself: !interrupted, background: false, hook_end: null },
+  }
 }
 
 /** Events are missing, which may have been the begin or the end of a turn: until the next one the registry supplies it. */
@@ -71,18 +102,34 @@ export function modBellEntered(state: TrackedTurn, doorbell_id: DoorbellId): Tra
   return state.turn === 'busy' ? withEntered(entered) : entered
 }
 
-/** Takes what a hook shows besides the turn: the ids of session and turn, and the receipt of a doorbell. */
+/** Takes the ids of session and turn, the receipt of a doorbell, and what the hook shows of a turn. */
 export function hookNoted(state: TrackedTurn, event: TurnEvent): TrackedTurn {
   const noted = {
     ...state,
     prompt_id: event.prompt_id || state.prompt_id,
     session_id: event.session_id || state.session_id,
   }
-  const bell = event.event === 'UserPromptSubmit' ? shownBell(state, event.prompt) : undefined
-  if (bell === undefined) return noted
-  // The prompt of another turn, before the module has reported its begin or even the end of the turn before it.
-  const begins = event.prompt_id !== '' && event.prompt_id !== state.prompt_id
-  return begins ? { ...noted, entered: bell } : modBellEntered(noted, bell)
+  switch (event.event) {
+    case 'UserPromptSubmit': {
+      // The prompt of another turn, before the module has reported its begin or even the end of the turn before it.
+      const begins = event.prompt_id !== '' && event.prompt_id !== state.prompt_id
+      const prompted = begins ? { ...noted, unreported: true, hook_end: null } : noted
+      const bell = shownBell(state, event.prompt)
+      if (bell === undefined) return prompted
+      return begins ? { ...prompted, entered: bell } : modBellEntered(prompted, bell)
+    }
+    case 'Stop':
+    case 'StopFailure':
+      return { ...noted, hook_end: { background: hasBackgroundTasks(event) } }
+    case 'PreToolUse':
+    case 'PostToolUse':
+    case 'PostToolBatch':
+    case 'PermissionRequest':
+      // Another plugin made the agent go on.
+      return { ...noted, hook_end: null }
+    default:
+      return noted
+  }
 }
 
 /** A receipt counts for the turn that it begins, which may be reported after it. */

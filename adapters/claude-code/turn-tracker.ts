@@ -44,6 +44,10 @@ export interface TrackedTurn extends TurnState {
   ended_by_itself: boolean
   /** A doorbell whose turn has not begun yet. */
   entered: DoorbellId | null
+  /** While a module is attached: hooks showed the begin of a turn that the module has not reported. */
+  unreported: boolean
+  /** While a module is attached: a hook showed the end of the last turn. Null without one. */
+  hook_end: { background: boolean } | null
 }
 
 /** Maximum number of unseen doorbells. A dialog can delay a receipt, but never of more doorbells than this. */
@@ -73,6 +77,8 @@ export function startTracking(
     mod_turn: null,
     ended_by_itself: false,
     entered: null,
+    unreported: false,
+    hook_end: null,
   }
 }
 

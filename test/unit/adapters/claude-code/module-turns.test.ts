@@ -426,6 +426,67 @@ describe('after the module is gone', () => {
     expect(await surface.stopped(turnEvent('Stop'), () => false)).not.toBeNull()
   })
 
+  test('a turn that only hooks showed before is counted, as it is', async () => {
+    const { turn_seq } = await surface.status()
+    await surface.hookFired(turnEvent('UserPromptSubmit', { prompt_id: 'p1', prompt: 'hello' }))
+    expect(await surface.status()).toMatchObject({ turn: 'idle', turn_seq })
+    await clock.advance(LIMITS.mod_silent_ms)
+    expect(await surface.status()).toMatchObject({ turn: 'busy', turn_seq: turn_seq + 1 })
+  })
+
+  test('a turn that hooks showed to its end is reported as run and over', async () => {
+    const { turn_seq } = await surface.status()
+    await surface.hookFired(turnEvent('UserPromptSubmit', { prompt_id: 'p1', prompt: 'hello' }))
+    await surface.hookFired(turnEvent('PreToolUse', { prompt_id: 'p1' }))
+    expect(await surface.stopped(turnEvent('Stop', { prompt_id: 'p1' }), () => false)).toBeNull()
+    let releases = 0
+    drainsReleased = async () => void releases++
+    await clock.advance(LIMITS.mod_silent_ms)
+    await atRest()
+    const after = { turn_seq: turn_seq + 1, via: 'hooks: silent' }
+    expect(host.reports.slice(-2)).toMatchObject([
+      { turn: 'busy', ...after },
+      { turn: 'idle', ...after },
+    ])
+    expect(host.reports.at(-1)?.interrupted).toBeUndefined()
+    expect(releases).toBe(1)
+  })
+
+  test('a turn whose end only a hook showed is over, and not interrupted', async () => {
+    await surface.hookFired(turnEvent('UserPromptSubmit', { prompt_id: 'p1', prompt: 'hello' }))
+    surface.registryRead({ status: 'busy' })
+    await reports(STARTED)
+    const { turn_seq } = await surface.status()
+    expect(await surface.stopped(turnEvent('Stop', { prompt_id: 'p1' }), () => false)).toBeNull()
+    surface.registryRead({ status: 'idle' })
+    await clock.advance(LIMITS.mod_silent_ms + LIMITS.claude_settle_ms)
+    expect(host.reports.at(-1)).toMatchObject({ turn: 'idle', turn_seq, via: 'hooks: silent' })
+    expect(host.reports.at(-1)?.interrupted).toBeUndefined()
+  })
+
+  test('a turn that goes on after a Stop hook is not over', async () => {
+    await surface.hookFired(turnEvent('UserPromptSubmit', { prompt_id: 'p1', prompt: 'hello' }))
+    await reports(STARTED)
+    expect(await surface.stopped(turnEvent('Stop', { prompt_id: 'p1' }), () => false)).toBeNull()
+    await surface.hookFired(turnEvent('PostToolUse', { prompt_id: 'p1' }))
+    await clock.advance(LIMITS.mod_silent_ms)
+    expect(await surface.status()).toMatchObject({ turn: 'busy', via: 'hooks: silent' })
+  })
+
+  test.each(['is loaded again', 'dropped events'])(
+    'a turn that only hooks showed is counted when the module %s',
+    async (how) => {
+      await reports(STARTED, ended('answer'))
+      const { turn_seq } = await surface.status()
+      await surface.hookFired(turnEvent('UserPromptSubmit', { prompt_id: 'p1', prompt: 'hello' }))
+      expect(await surface.stopped(turnEvent('Stop', { prompt_id: 'p1' }), () => false)).toBeNull()
+      if (how === 'is loaded again') module = fakeModule(link, { busy: false })
+      else link.events({ epoch: module.epoch(), lost: 1, events: [] })
+      await atRest()
+      expect(await surface.status()).toMatchObject({ turn: 'idle', turn_seq: turn_seq + 1, via: 'module' })
+    },
+  )
+
   test('a doorbell that the module had is not rung again while it may still begin a turn', async () => {
     const bell = doorbell()
     const ringing = surface.notify_surface(bell)
