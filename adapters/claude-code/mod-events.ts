@@ -76,9 +76,9 @@ export function createModEvents(deps: ModEventsDeps): ModEvents {
   const presence = reportedPresence(turn, log)
 
   async function attach(hello: Hello): Promise<void> {
-    const { turn: present, unreported } = turn.state()
+    const { turn: present, hook_begin } = turn.state()
     // Hooks report the end of every turn that was not interrupted.
-    if (hello.busy === false && (present === 'busy' || unreported)) await onInterrupted()
+    if (hello.busy === false && (present === 'busy' || hook_begin !== null)) await onInterrupted()
     countHookTurn()
     turn.move(modAttached(turn.state(), hello, clock.monotonic()))
   }

@@ -8,7 +8,7 @@ import { hasBackgroundTasks, type TurnEvent } from './turn-events.ts'
 import { turnBegun, turnOver, bellSeen, shownBell, type TrackedTurn } from './turn-tracker.ts'
 import type { DoorbellId } from '../../src/contracts/ids.ts'
 
-const NOTHING_BY_HOOKS = { unreported: false, hook_end: null }
+const NOTHING_BY_HOOKS = { hook_begin: null, hook_end: null }
 
 /** A module attached. `busy` is null if it does not know whether a turn runs; then the present state is kept. */
 export function modAttached(
@@ -43,11 +43,16 @@ export function modTurnStarted(state: TrackedTurn, turn: string, now_ms: number)
   return withEntered({ ...nextTurn(state, now_ms), mod_turn: turn })
 }
 
-/** Begins the turn that hooks showed and the module did not report. */
+/**
+ * Begins the turn that hooks showed and the module did not report. If the turn before it still runs by the reports, both
+ * count as one: the end of that turn would make drains of this one final, which the agent may not have been shown.
+ */
 export function hookTurnBegun(state: TrackedTurn, now_ms: number): TrackedTurn {
-  if (!state.unreported) return state
-  const { hook_end } = state
-  return withEntered({ ...nextTurn(state, now_ms), hook_end })
+  const { hook_begin, hook_end, turn } = state
+  if (hook_begin === null) return state
+  const interrupted = state.interrupted && !hook_begin.by_person
+  if (turn === 'busy') return { ...state, interrupted, hook_begin: null }
+  return withEntered({ ...nextTurn(state, now_ms), hook_end, interrupted })
 }
 
 /** Ends the turn whose end a hook showed and the module did not report. Such a turn was not interrupted. */
@@ -113,14 +118,19 @@ export function hookNoted(state: TrackedTurn, event: TurnEvent): TrackedTurn {
     case 'UserPromptSubmit': {
       // The prompt of another turn, before the module has reported its begin or even the end of the turn before it.
       const begins = event.prompt_id !== '' && event.prompt_id !== state.prompt_id
-      const prompted = begins ? { ...noted, unreported: true, hook_end: null } : noted
       const bell = shownBell(state, event.prompt)
+      const hook_begin = { by_person: bell === undefined }
+      const prompted = begins ? { ...noted, hook_begin, hook_end: null } : noted
       if (bell === undefined) return prompted
       return begins ? { ...prompted, entered: bell } : modBellEntered(prompted, bell)
     }
     case 'Stop':
     case 'StopFailure':
       return { ...noted, hook_end: { background: hasBackgroundTasks(event) } }
+    case 'SessionStart':
+      return event.source === 'clear'
+        ? { ...noted, interrupted: false, hook_end: { background: false } }
+        : noted
     case 'PreToolUse':
     case 'PostToolUse':
     case 'PostToolBatch':

@@ -44,8 +44,8 @@ export interface TrackedTurn extends TurnState {
   ended_by_itself: boolean
   /** A doorbell whose turn has not begun yet. */
   entered: DoorbellId | null
-  /** While a module is attached: hooks showed the begin of a turn that the module has not reported. */
-  unreported: boolean
+  /** While a module is attached: a hook showed the begin of a turn that the module has not reported. Null without one. */
+  hook_begin: { by_person: boolean } | null
   /** While a module is attached: a hook showed the end of the last turn. Null without one. */
   hook_end: { background: boolean } | null
 }
@@ -77,7 +77,7 @@ export function startTracking(
     mod_turn: null,
     ended_by_itself: false,
     entered: null,
-    unreported: false,
+    hook_begin: null,
     hook_end: null,
   }
 }

@@ -26,7 +26,7 @@ const WEIGHTS = {
   clear: 0.6,
   'block the module': 0.9,
   'reload the module': 0.5,
-  'unload the module': 0.1,
+  'unload the module': 0.3,
   'kill the worker': 0.5,
   'lose a message': 0.9,
   'slow hub': 0.7,
@@ -126,6 +126,7 @@ class ClaudeRun implements RandomRun {
       await this.check()
       if (waited_ms > 20 * 60_000) throw new Violation('the client comes to rest', 'it does not')
     }
+    this.drains.checkSettled()
     await this.isRung()
     this.drains.checkSettled()
   }
@@ -341,7 +342,9 @@ class ClaudeRun implements RandomRun {
     if (first !== undefined) throw first
     this.drains.check()
     if (this.quiet_ms() < AGREES_MS || this.worker === null) return
-    const { turn } = await this.worker.surface.status()
+    const { turn, interrupted = false } = await this.worker.surface.status()
+    if (interrupted && this.claude.rests && !this.claude.isInterrupted)
+      throw new Violation('an interrupt is reported only if there was one', 'there was none')
     const truth = this.claude.busy ? 'busy' : 'idle'
     if (turn !== truth && (this.claude.busy || this.claude.rests))
       throw new Violation('the turn is reported', `the client is ${truth} and its surface ${turn}`)

@@ -88,6 +88,11 @@ export class SimulatedClaude {
     return this.ending > 0
   }
 
+  /** A person interrupted and has sent nothing since. */
+  get isInterrupted(): boolean {
+    return this.stopped
+  }
+
   /** At the prompt, and nothing is about to begin. */
   get rests(): boolean {
     return this.turn === null && !this.starting && this.ending === 0
