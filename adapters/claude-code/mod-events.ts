@@ -70,54 +70,11 @@ type BellEvent = Extract<ModEvent, { kind: 'bell' }>
 const FOREIGN_ORIGINS = ['peer', 'plugin', 'task-notification']
 
 export function createModEvents(deps: ModEventsDeps): ModEvents {
-  const { turn, clock, onInterrupted, drainsReleased, log } = deps
+  const { turn, clock, log } = deps
   const calls = createReportedCalls(clock)
-  let last = Promise.resolve()
+  const turns = turnChanges(deps)
   const presence = reportedPresence(turn, log)
-
-  async function attach(hello: Hello): Promise<void> {
-    const { turn: present, hook_begin } = turn.state()
-    // Hooks report the end of every turn that was not interrupted.
-    if (hello.busy === false && (present === 'busy' || hook_begin !== null)) await onInterrupted()
-    countHookTurn()
-    turn.move(modAttached(turn.state(), hello, clock.monotonic()))
-  }
-
-  /** Reports what only hooks showed of a turn, because the hub waits for the end of the turn of each drain. */
-  function countHookTurn(): void {
-    turn.move(hookTurnBegun(turn.state(), clock.monotonic()))
-    turn.move(hookTurnEnded(turn.state(), clock.monotonic()))
-  }
-
-  async function beforeHookTurn(): Promise<void> {
-    if (turn.state().hook_end !== null) await drainsReleased()
-  }
-
-  async function apply(event: ModEvent, past: boolean): Promise<void> {
-    if (!turn.state().by_mod || (past && event.kind !== 'bell')) return
-    switch (event.kind) {
-      case 'session':
-        return turn.move({ ...turn.state(), session_id: event.session_id, interrupted: false })
-      case 'prompt':
-        if (!FOREIGN_ORIGINS.includes(event.origin)) turn.move(modPrompted(turn.state()))
-        return
-      case 'stopped':
-        return turn.move(modStopped(turn.state()))
-      case 'turn_started':
-        if (turn.state().turn === 'busy') await onInterrupted()
-        return turn.move(modTurnStarted(turn.state(), event.turn, clock.monotonic()))
-      case 'turn_ended':
-        if (!isModTurn(turn.state(), event.turn)) return
-        await (event.reason === 'aborted' ? onInterrupted() : drainsReleased())
-        return turn.move(modTurnEnded(turn.state(), event.reason, clock.monotonic()))
-      case 'bell':
-        // A doorbell that the client dropped may be in its inbox by now.
-        if (event.dropped !== undefined && deps.posted_bell.isByPath(event.doorbell_id)) return
-        return turn.move(afterBell(turn.state(), event))
-      default:
-    }
-  }
-
+  let last = Promise.resolve()
   const queue = (step: () => Promise<void> | void) => {
     last = last.then(step).catch((error: unknown) => log.error({ err: error }, 'event of the module failed'))
   }
@@ -135,32 +92,81 @@ export function createModEvents(deps: ModEventsDeps): ModEvents {
   return {
     attached(hello) {
       presence.started(hello)
-      queue(() => attach(hello))
+      queue(() => turns.attach(hello))
     },
     happened(event, of) {
       // At once, because the end of a turn may wait for the hub.
       presence.happened(event, of)
       if (event.kind === 'tool_started') queueCall(event.call)
-      else if (changesTurn(event)) queue(() => apply(event, of.past))
+      else if (changesTurn(event)) queue(() => turns.apply(event, of.past))
     },
     dropped() {
       presence.dropped()
-      queue(async () => {
-        await beforeHookTurn()
-        countHookTurn()
-        turn.move(modEventsMissing(turn.state()))
-      })
+      queue(turns.drop)
     },
     lost() {
       presence.ended()
-      queue(async () => {
-        await beforeHookTurn()
-        turn.move(modLost(turn.state(), clock.monotonic()))
-        countHookTurn()
-      })
+      queue(turns.lose)
     },
     async callReported(tool_use_id) {
       if (turn.state().by_mod) await calls.wait(tool_use_id)
+    },
+  }
+}
+
+/** The changes of the tracked turn. Each is called when the one before has resolved. */
+function turnChanges({ turn, posted_bell, clock, onInterrupted, drainsReleased }: ModEventsDeps) {
+  /** Reports what only hooks showed of a turn, because the hub waits for the end of the turn of each drain. */
+  function countHookTurn(): void {
+    turn.move(hookTurnBegun(turn.state(), clock.monotonic()))
+    turn.move(hookTurnEnded(turn.state(), clock.monotonic()))
+  }
+
+  async function beforeHookTurn(): Promise<void> {
+    if (turn.state().hook_end !== null) await drainsReleased()
+  }
+
+  return {
+    async attach(hello: Hello): Promise<void> {
+      const { turn: present, hook_begin } = turn.state()
+      // Hooks report the end of every turn that was not interrupted.
+      if (hello.busy === false && (present === 'busy' || hook_begin !== null)) await onInterrupted()
+      countHookTurn()
+      turn.move(modAttached(turn.state(), hello, clock.monotonic()))
+    },
+    async apply(event: ModEvent, past: boolean): Promise<void> {
+      if (!turn.state().by_mod || (past && event.kind !== 'bell')) return
+      switch (event.kind) {
+        case 'session':
+          return turn.move({ ...turn.state(), session_id: event.session_id, interrupted: false })
+        case 'prompt':
+          if (!FOREIGN_ORIGINS.includes(event.origin)) turn.move(modPrompted(turn.state()))
+          return
+        case 'stopped':
+          return turn.move(modStopped(turn.state()))
+        case 'turn_started':
+          if (turn.state().turn === 'busy') await onInterrupted()
+          return turn.move(modTurnStarted(turn.state(), event.turn, clock.monotonic()))
+        case 'turn_ended':
+          if (!isModTurn(turn.state(), event.turn)) return
+          await (event.reason === 'aborted' ? onInterrupted() : drainsReleased())
+          return turn.move(modTurnEnded(turn.state(), event.reason, clock.monotonic()))
+        case 'bell':
+          // A doorbell that the client dropped may be in its inbox by now.
+          if (event.dropped !== undefined && posted_bell.isByPath(event.doorbell_id)) return
+          return turn.move(afterBell(turn.state(), event))
+        default:
+      }
+    },
+    async drop(): Promise<void> {
+      await beforeHookTurn()
+      countHookTurn()
+      turn.move(modEventsMissing(turn.state()))
+    },
+    async lose(): Promise<void> {
+      await beforeHookTurn()
+      turn.move(modLost(turn.state(), clock.monotonic()))
+      countHookTurn()
     },
   }
 }
