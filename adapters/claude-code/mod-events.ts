@@ -102,11 +102,11 @@ export function createModEvents(deps: ModEventsDeps): ModEvents {
     },
     dropped() {
       presence.dropped()
-      queue(turns.drop)
+      queue(() => turns.drop())
     },
     lost() {
       presence.ended()
-      queue(turns.lose)
+      queue(() => turns.lose())
     },
     async callReported(tool_use_id) {
       if (turn.state().by_mod) await calls.wait(tool_use_id)
