@@ -77,17 +77,20 @@ function skippedOf(file) {
     )
 }
 
-/** Returns each failed test, or file that failed as a whole, with the first line of its reason. */
+/** Returns each failed test, or file that failed as a whole, with its reason. */
 function failuresOf({ name, status, message, assertionResults }) {
   const file = path.relative(ROOT, name)
   const tests = assertionResults
     .filter((test) => test.status === 'failed')
-    .map((test) => `${file} > ${test.fullName}: ${firstLine(test.failureMessages[0])}`)
+    .map((test) => `${file} > ${test.fullName}: ${reasonIn(test.failureMessages[0])}`)
   if (tests.length > 0 || status === 'passed') return tests
-  return [`${file}: ${firstLine(message) || 'a hook failed, see above'}`]
+  return [`${file}: ${reasonIn(message) || 'a hook failed, see above'}`]
 }
 
-function firstLine(text = '') {
+/** Returns the first line of the text. fast-check prints in the second one what repeats a failure. */
+function reasonIn(text = '') {
   // vitest reports a test that timed out with this marker.
-  return text.includes('STACK_TRACE_ERROR') ? 'timed out' : text.split('\n', 1)[0]
+  if (text.includes('STACK_TRACE_ERROR')) return 'timed out'
+  const [first, second = ''] = text.split('\n', 2)
+  return second.startsWith('{ seed:') ? `${first} ${second}` : first
 }
