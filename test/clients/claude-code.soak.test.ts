@@ -22,7 +22,8 @@ const SECONDS = Number(process.env['TURNBELL_SOAK_S'] ?? 25)
 const worlds: ClaudeWorld[] = []
 afterEach(async (context) => {
   for (const world of worlds.splice(0)) {
-    if (context.task.result?.state === 'fail') console.info(world.story())
+    if (context.task.result?.state === 'fail')
+      console.info(`${world.story()}\n${JSON.stringify(await world.status().catch(String))}`)
     await world.close()
   }
 })
@@ -35,6 +36,7 @@ for (const kind of ['terminal', 'headless'] as const)
     },
     async () => {
       const seed = Number(process.env['TURNBELL_SEED'] ?? Math.floor(Math.random() * 2 ** 31))
+      console.info(`seed ${seed}`)
       const random = seededRandom(seed)
       const upTo = (count: number) => 1 + Math.floor(random.next() * count)
       const world = await openClaudeWorld()
