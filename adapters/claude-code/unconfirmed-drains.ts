@@ -39,14 +39,25 @@ export interface UnconfirmedDrains {
   settleAll(): Promise<void>
 }
 
-interface UnconfirmedDrain extends Drain {
+/** What the client reported about the result of a call: it uses it, and it stays in the conversation. */
+interface Use {
   used: boolean
   kept: boolean
+}
+
+interface UnconfirmedDrain extends Drain, Use {
   prompt_id: string
 }
 
+const UNUSED: Use = { used: false, kept: false }
+
 export function createUnconfirmedDrains(drains: Drains, log: Log): UnconfirmedDrains {
   const unconfirmed = new Map<string, UnconfirmedDrain>()
+  /**
+   * Reported results of calls without a drain, until the end of the next batch: a result counts as written once earlier
+   * input was handled, so the client's report may come first.
+   */
+  let early = new Map<string, Use>()
   let released = Promise.resolve()
 
   function take(matches: (drain: UnconfirmedDrain) => boolean): UnconfirmedDrain[] {
@@ -75,13 +86,17 @@ export function createUnconfirmedDrains(drains: Drains, log: Log): UnconfirmedDr
       return released
     },
     add: (tool_use_id, drain, prompt_id) =>
-      void unconfirmed.set(tool_use_id, { ...drain, used: false, kept: false, prompt_id }),
+      void unconfirmed.set(tool_use_id, { ...drain, ...(early.get(tool_use_id) ?? UNUSED), prompt_id }),
     markUsed(tool_use_id) {
       const drain = unconfirmed.get(tool_use_id)
-      if (drain !== undefined) drain.used = true
+      if (drain === undefined) early.set(tool_use_id, { used: true, kept: false })
+      else drain.used = true
     },
     endBatch() {
       for (const drain of unconfirmed.values()) if (drain.used) drain.kept = true
+      early = new Map(
+        [...early].filter(([, { kept }]) => !kept).map(([id, use]) => [id, { ...use, kept: true }]),
+      )
       void settle((drain) => !drain.used)
     },
     confirmAll: () => confirm(() => true),

@@ -223,6 +223,24 @@ describe('a drain', () => {
     expect(confirmed).toEqual([])
   })
 
+  // A response counts as written once earlier input was handled, so the client's next messages may be handled first.
+  test.each([true, false])(
+    'a drain is used if it is written after its hook, or its batch: %s',
+    async (in_batch) => {
+      await announce('toolu_1', '', HUB_TOOL, 'turn-1')
+      const made = call(DRAIN, {}, { 'claudecode/toolUseId': 'toolu_1' })
+      await worker.answer(made)
+      const written = () =>
+        worker.drainWritten(made, { drain_id: 'drain-1', signal_ids: ['signal-of-drain-1'] })
+      await used('toolu_1', 'turn-1')
+      if (in_batch) written()
+      await hook('PostToolBatch', { prompt_id: 'turn-1' })
+      if (!in_batch) written()
+      await worker.interrupted()
+      expect([confirmed, released]).toEqual([['drain-1'], []])
+    },
+  )
+
   test('a drain is confirmed by an interrupt after the end of its tool batch', async () => {
     await drainedIn('turn-1')
     await used('toolu_1', 'turn-1')
