@@ -124,6 +124,13 @@ export class Agent {
     return this.turn === 'idle' && this.bells.length === 0 && this.peer !== null
   }
 
+  /** Returns its state, for a failure message. */
+  describe(): string {
+    const { identity, turn, turn_seq, bells, peer, session_id } = this
+    const { last_trouble } = this.caller
+    return JSON.stringify({ identity, session_id, turn, turn_seq, bells: bells.length, shim: peer !== null, last_trouble })
+  }
+
   /** The user submits a prompt. */
   prompt(): void {
     if (this.turn === 'idle') this.beginTurn(null)

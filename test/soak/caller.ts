@@ -30,6 +30,8 @@ export class Caller {
   readonly plain: boolean
   /** Whether a drain was lost with its bridge, or was given up while the bridge may still process it. */
   bridge_lost = false
+  /** The last error of a call, for a failure message. */
+  last_trouble: string | null = null
   private readonly bridge: BridgeProcess | null
   private token: Promise<string> | null = null
   /** Whether a response was lost; its signals may be leased to this session. */
@@ -91,6 +93,7 @@ export class Caller {
       }
       return drain
     } catch (error) {
+      this.last_trouble = String(error)
       if (error instanceof AnswerLost) {
         this.lost = !this.plain
         this.bridge_lost = this.bridge !== null
@@ -137,6 +140,7 @@ export class Caller {
     try {
       return await work()
     } catch (error) {
+      this.last_trouble = String(error)
       if (isTrouble(error)) return null
       throw error
     }

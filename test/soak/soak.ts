@@ -470,13 +470,27 @@ class Soak {
     while (!(await met())) {
       if (performance.now() > end) {
         const open = `${this.ledger.open()} signals are open`
-        const detail = [`not within ${within_ms / 1000} s`, open, ...(await this.team.notReady())].join('; ')
+        const agents = [...this.agents.values()].filter(({ idle }) => !idle).map((agent) => agent.describe())
+        const ready = await this.hubReadiness()
+        const details = [`not within ${within_ms / 1000} s`, open, ready, ...agents]
+        const detail = [...details, ...(await this.team.notReady())].join('; ')
         this.onBroken(new Violation(what, detail))
         return false
       }
       await pause(200)
     }
     return true
+  }
+
+  /** Returns the hub's own answer, for a failure message. */
+  private async hubReadiness(): Promise<string> {
+    const url = this.hub.match?.[1]
+    if (url === undefined) return 'no hub'
+    const abort = AbortSignal.timeout(5_000)
+    const text = await fetch(`${url}/ready`, { signal: abort })
+      .then((response) => response.text())
+      .catch((error: unknown) => String(error))
+    return `hub: ${text}`
   }
 
   private say(line: string): void {

@@ -4,6 +4,7 @@
  * A limit that only one file uses is defined in that file. Limits that `config.ts` uses as defaults are configurable; the
  * others are part of the protocol.
  */
+import { ACTIVITY_LIMITS } from './activity.ts'
 import { AGENT_LIMITS } from './agent.ts'
 import { BRIDGE_LIMITS } from './bridge.ts'
 import { GIT_LIMITS } from './git.ts'
@@ -265,6 +266,9 @@ export const LIMITS = {
   http_linger_ms: 2_000,
   events_page_max: 1_000,
   ...SHARE_LIMITS,
+
+  // Activity capture
+  ...ACTIVITY_LIMITS,
   sse_heartbeat_ms: 15_000,
   /** Maximum time that a reader of the event stream may leave data unread before it is closed; it can resume. */
   sse_silence_max_ms: 60_000,

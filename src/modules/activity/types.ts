@@ -1,0 +1,106 @@
+/** What agents do: capture, states and the queries of the facade `activity`. */
+import type { z } from 'zod'
+import type { ActivityEvent } from '../../contracts/activity/event.ts'
+import type { SessionState } from '../../contracts/activity/session-state.ts'
+import type {
+  ActionsInput,
+  ActionsPage,
+  ActiveAgents,
+  ActivityStats,
+  CleanupStats,
+  Completeness,
+  CompletenessInput,
+  Deleted,
+  Hierarchy,
+  HierarchyInput,
+  Hourly,
+  HourlyInput,
+  Kpis,
+  ProjectActivity,
+  ProjectInput,
+  ProjectsInput,
+  ProjectsPage,
+  RequestsInput,
+  RequestsPage,
+  SessionActivity,
+  SessionInput,
+  SessionsInput,
+  SessionsPage,
+  SubtasksInput,
+  SubtasksPage,
+  TasksInput,
+  TasksPage,
+  ToolsSummary,
+} from '../../contracts/activity/views.ts'
+import type { Identity, SessionId } from '../../contracts/ids.ts'
+
+type In<Schema extends z.ZodType> = z.output<Schema>
+
+/**
+ * All methods take and return JSON, because the hub runs the implementation in a thread of its own. A method of an unknown
+ * session or project rejects with `activity_unknown`.
+ */
+export interface Activity {
+  /**
+   * Stores events of one session, each `(session_id, seq)` once, in any order. Rejects with `identity_mismatch` if the
+   * session belongs to another persona, and with `store_unavailable`.
+   */
+  ingest(batch: ActivityBatch): Promise<IngestResult>
+
+  hierarchy(input: HierarchyInput): Promise<Hierarchy>
+  projects(input: In<typeof ProjectsInput>): Promise<In<typeof ProjectsPage>>
+  project(input: In<typeof ProjectInput>): Promise<ProjectActivity>
+  sessions(input: SessionsInput): Promise<In<typeof SessionsPage>>
+  session(input: In<typeof SessionInput>): Promise<SessionActivity>
+  requests(input: RequestsInput): Promise<In<typeof RequestsPage>>
+  tasks(input: TasksInput): Promise<In<typeof TasksPage>>
+  subtasks(input: SubtasksInput): Promise<In<typeof SubtasksPage>>
+  actions(input: ActionsInput): Promise<In<typeof ActionsPage>>
+  /** Open sessions and their running subagents. */
+  active(input: object): Promise<ActiveAgents>
+  hourly(input: HourlyInput): Promise<Hourly>
+  toolsSummary(input: HourlyInput): Promise<ToolsSummary>
+  kpis(input: object): Promise<Kpis>
+  stats(input: object): Promise<ActivityStats>
+  cleanupStats(input: object): Promise<CleanupStats>
+  completeness(input: In<typeof CompletenessInput>): Promise<Completeness>
+
+  /** A person's statement that the session has ended. */
+  endSession(input: In<typeof SessionInput>): Promise<SessionActivity>
+  deleteSession(input: In<typeof SessionInput>): Promise<In<typeof Deleted>>
+  deleteProject(input: In<typeof ProjectInput>): Promise<In<typeof Deleted>>
+  deleteActions(input: In<typeof SessionInput>): Promise<In<typeof Deleted>>
+
+  /** Processes of open sessions, for `processesEnded`. */
+  openProcesses(input: object): Promise<SessionProcess[]>
+  /** Ends the sessions whose processes have ended. */
+  processesEnded(input: { session_ids: SessionId[] }): Promise<void>
+  /** Deletes old activity; called periodically. */
+  cleanUp(input: object): Promise<void>
+  close(): Promise<void>
+}
+
+export interface ActivityBatch {
+  session_id: SessionId
+  identity: Identity
+  client: string
+  events: readonly ActivityEvent[]
+  /** The events come from the spool. */
+  spooled: boolean
+  /** Number of earlier events of the session that the hub did not store, because of the rate or the disk. */
+  dropped: number
+}
+
+export interface IngestResult {
+  accepted: number
+  duplicates: number
+  next_seq: number
+  /** The session's state, if the events changed it. */
+  changed: SessionState | null
+}
+
+export interface SessionProcess {
+  session_id: SessionId
+  pid: number
+  pid_started: string | null
+}
