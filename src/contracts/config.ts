@@ -148,6 +148,22 @@ export const Config = z.strictObject({
       model_dir: z.string().min(1).optional(),
     })
     .prefault({}),
+  activity: z
+    .strictObject({
+      /** What is stored of the agents' work: everything, no texts, or nothing. */
+      capture: z.enum(['full', 'facts', 'off']).default('full'),
+      /** Globs. What matches is not stored: the texts of calls with such a path or tool, all of such a project. */
+      deny: z.array(z.string().min(1).max(1_024)).max(LIMITS.activity_deny_max).default([]),
+      /** Activity that is older is deleted. */
+      retention_days: z.number().int().min(1).max(3_650).default(LIMITS.activity_retention_days),
+      /** The oldest activity is deleted when the database is larger. */
+      bytes_max: z
+        .number()
+        .int()
+        .min(16 * 1024 ** 2)
+        .default(LIMITS.activity_bytes_max),
+    })
+    .prefault({}),
   log: z
     .strictObject({ level: z.enum(['trace', 'debug', 'info', 'warn', 'error', 'silent']).default('info') })
     .prefault({}),

@@ -21,6 +21,8 @@ export const ACTIVITY_LIMITS = {
   activity_retention_days: 30,
   /** Default size of the activity database at which the oldest activity is deleted; configurable as `activity.bytes_max`. */
   activity_bytes_max: 2 * 1024 ** 3,
+  /** Maximum number of globs in `activity.deny`. */
+  activity_deny_max: 100,
   /** Interval at which old activity is deleted. */
   activity_cleanup_ms: 60_000,
   /** Maximum number of open requests to a person, running tools and running subagents that are tracked of one session. */
