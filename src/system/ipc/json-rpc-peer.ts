@@ -23,6 +23,7 @@ import type { RpcHandlers, RpcParams, RpcPeer } from '../../ports/rpc.ts'
 import { systemClock } from '../clock.ts'
 
 const NEWLINE = 0x0a
+const NOTHING = Buffer.alloc(0)
 
 /** JSON-RPC codes of turnbell's error codes; all others are `refused`. */
 const NUMBERS: Partial<Record<ErrorCode, number>> = {
@@ -51,7 +52,7 @@ export function createRpcPeer(
     },
   }
   const handlers = handlersFor(peer)
-  const receiver = createReceiver(connection, requests, handlers)
+  const receiver = createReceiver(stream, connection, requests, handlers)
 
   stream.on('data', receiver.onData)
   // Node.js reports the reason with `error` and always emits `close`.
@@ -59,6 +60,7 @@ export function createRpcPeer(
   stream.on('end', () => stream.end())
   stream.on('close', () => {
     if (connection.state() === 'closed') return
+    receiver.readRest()
     connection.onClosed()
     requests.rejectAll()
     if (!closed_by_owner) handlers.onClose()
@@ -116,19 +118,23 @@ function createRequests(connection: Connection, clock: Pick<Clock, 'after'>) {
         waiting.set(id, { resolve, reject, timer })
         connection.send(JSON.stringify({ jsonrpc: '2.0', id, method, params }))
       }),
-    onResponse({ id, result, error }: RpcResponse): void {
+    /** Returns false for a response without a request, or after its timeout. */
+    onResponse({ id, result, error }: RpcResponse): boolean {
       const entry = typeof id === 'number' ? waiting.get(id) : undefined
-      // A response without a request, or after its timeout.
-      if (entry === undefined) return
+      if (entry === undefined) return false
       waiting.delete(id as number)
       entry.timer.cancel()
-      if (error === undefined) return entry.resolve(result ?? null)
+      if (error === undefined) {
+        entry.resolve(result ?? null)
+        return true
+      }
       const problem = Problem.safeParse(error.data)
       entry.reject(
         problem.success
           ? fromProblem(problem.data)
           : new TurnbellError('internal', { detail: error.message }),
       )
+      return true
     },
     rejectAll(): void {
       for (const { timer, reject } of waiting.values()) {
@@ -144,28 +150,42 @@ function createRequests(connection: Connection, clock: Pick<Clock, 'after'>) {
 
 type Requests = ReturnType<typeof createRequests>
 
-/** Reads lines and handles each as a request, a response or an invalid message. */
-function createReceiver(connection: Connection, requests: Requests, handlers: RpcHandlers) {
+/**
+ * Reads lines and handles each as a request, a response or an invalid message, in their order: what waits for a response
+ * continues before the next line is handled. Otherwise an older status would replace a newer report in the same chunk.
+ */
+function createReceiver(
+  stream: Duplex,
+  connection: Connection,
+  requests: Requests,
+  handlers: RpcHandlers,
+) {
   const decoder = new TextDecoder('utf-8', { fatal: true })
   const serve = createRequestHandler(connection, handlers)
   const refuse = (id: string, error: unknown, code?: number) =>
     sendError(connection, handlers, id, error, code)
 
-  function onLine(line: Buffer): void {
+  /** Returns whether a request of this side was answered. */
+  function onLine(line: Buffer): boolean {
     let text: string
     let value: unknown
     try {
       text = decoder.decode(line).trim()
-      if (text === '') return
+      if (text === '') return false
       value = wireJson(text)
     } catch {
       const error = new TurnbellError('frame_invalid', { detail: 'the line is not JSON in UTF-8' })
       refuse(NO_ID, error, RPC_ERRORS.parse_error)
-      return
+      return false
     }
     const response = isResponse(value) ? RpcResponse.safeParse(value) : null
     if (response?.success) return requests.onResponse(response.data)
-    if (Array.isArray(value) && value.length > 0) return refuseBatch(text, value)
+    if (Array.isArray(value) && value.length > 0) refuseBatch(text, value)
+    else onRequest(text, value)
+    return false
+  }
+
+  function onRequest(text: string, value: unknown): void {
     const id = idOf(text, value)
     const request = RpcRequest.safeParse(withoutAbsent(value))
     if (request.success) return serve(request.data, request.data.id === undefined ? undefined : id)
@@ -185,38 +205,70 @@ function createReceiver(connection: Connection, requests: Requests, handlers: Rp
     connection.closeGracefully()
   }
 
-  return { onData: createLineReader(() => connection.state() === 'open', onLine, onTooLong) }
+  const reader = createLineReader(() => connection.state() === 'open', onLine, onTooLong)
+  let paused = false
+
+  function resume(): void {
+    if (!paused) return
+    paused = reader.read()
+    if (paused) setImmediate(resume)
+    else stream.resume()
+  }
+
+  return {
+    onData(chunk: Buffer): void {
+      reader.add(chunk)
+      if (paused) return
+      paused = reader.read()
+      if (!paused) return
+      stream.pause()
+      setImmediate(resume)
+    },
+    /** Handles the rest of what was received before the stream closed. */
+    readRest(): void {
+      paused = false
+      while (reader.read());
+    },
+  }
 }
 
-/** Returns a function that splits chunks into lines, while `isOpen` and up to the first line that is too long. */
+/** Splits chunks into lines, while `isOpen` and up to the first line that is too long. */
 function createLineReader(
   isOpen: () => boolean,
-  onLine: (line: Buffer) => void,
+  onLine: (line: Buffer) => boolean,
   onTooLong: () => void,
-): (chunk: Buffer) => void {
+): {
+  add(chunk: Buffer): void
+  /** Handles lines until one returns true, and returns whether one did. */
+  read(): boolean
+} {
+  let unread: Buffer = NOTHING
   let partial: Buffer[] = []
   let partial_bytes = 0
-  return (chunk) => {
-    let start = 0
-    while (isOpen()) {
-      const end = chunk.indexOf(NEWLINE, start)
-      const part = chunk.subarray(start, end === -1 ? undefined : end)
-      if (partial_bytes + part.length > LIMITS.line_bytes_max) {
+  return {
+    add: (chunk) => void (unread = unread.length === 0 ? chunk : Buffer.concat([unread, chunk])),
+    read() {
+      while (isOpen() && unread.length > 0) {
+        const end = unread.indexOf(NEWLINE)
+        const part = unread.subarray(0, end === -1 ? undefined : end)
+        if (partial_bytes + part.length > LIMITS.line_bytes_max) {
+          partial = []
+          onTooLong()
+          return false
+        }
+        unread = end === -1 ? NOTHING : unread.subarray(end + 1)
+        if (end === -1) {
+          partial.push(part)
+          partial_bytes += part.length
+          return false
+        }
+        const line = partial.length === 0 ? part : Buffer.concat([...partial, part])
         partial = []
-        onTooLong()
-        return
+        partial_bytes = 0
+        if (onLine(line)) return true
       }
-      if (end === -1) {
-        if (part.length > 0) partial.push(part)
-        partial_bytes += part.length
-        return
-      }
-      const line = partial.length === 0 ? part : Buffer.concat([...partial, part])
-      partial = []
-      partial_bytes = 0
-      start = end + 1
-      onLine(line)
-    }
+      return false
+    },
   }
 }
 

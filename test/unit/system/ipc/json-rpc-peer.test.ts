@@ -107,6 +107,42 @@ describe('two peers', () => {
     expect(clock.armed()).toBe(0)
   })
 
+  test('what waits for a response continues before a later message of the same chunk is handled', async () => {
+    const order: string[] = []
+    const { asker, there } = pair((method) => {
+      order.push(method)
+      return null
+    })
+    there.removeAllListeners('data')
+    const asked = asker.request('status', {}, 1_000).then(async () => {
+      await Promise.resolve()
+      order.push('response')
+    })
+    there.write(
+      '{"jsonrpc":"2.0","id":1,"result":"idle"}\n{"jsonrpc":"2.0","id":7,"method":"busy","params":{}}\n',
+    )
+    await asked
+    await atRest()
+    expect(order).toEqual(['response', 'busy'])
+  })
+
+  test('messages before the end of the stream are handled', async () => {
+    const order: string[] = []
+    const { asker, there } = pair((method) => {
+      order.push(method)
+      return null
+    })
+    there.removeAllListeners('data')
+    const asked = asker.request('status', {}, 1_000).then(() => order.push('response'))
+    there.end(
+      '{"jsonrpc":"2.0","id":1,"result":"idle"}\n{"jsonrpc":"2.0","id":7,"method":"last","params":{}}\n',
+    )
+    there.destroy()
+    await asked
+    await atRest()
+    expect(order).toEqual(['response', 'last'])
+  })
+
   test('the number of unanswered requests is bounded', async () => {
     const { asker } = pair(() => new Promise<Json>(() => {}))
     const asked = Array.from({ length: LIMITS.rpc_in_flight_max }, () => asker.request('x', {}, 60_000))
