@@ -8,9 +8,16 @@
 import { describeParams } from '../contracts/validation/describe-issues.ts'
 import { TurnbellError } from '../contracts/errors/errors.ts'
 import { hookFacts } from '../contracts/spool/hook.ts'
+import type { ActivityReport } from '../contracts/activity/event.ts'
 import { ANONYMOUS_AGENT, type Identity } from '../contracts/ids.ts'
 import { parseJsonOrNull } from '../contracts/validation/json.ts'
-import { Spooled, type SpooledArchive, type SpooledHook, type SpooledPost } from '../contracts/spool/spool.ts'
+import {
+  Spooled,
+  type SpooledActivity,
+  type SpooledArchive,
+  type SpooledHook,
+  type SpooledPost,
+} from '../contracts/spool/spool.ts'
 import type { Blackboard } from '../modules/blackboard/types.ts'
 import type { MemoryCall } from '../modules/memory/memory-resolver.ts'
 import type { EventLog } from '../ports/event-log.ts'
@@ -18,8 +25,19 @@ import type { Log } from '../ports/log.ts'
 import type { Spool, LineOutcome } from '../ports/spool.ts'
 import type { HubModule } from './hub-module.ts'
 
+/** Takes the reports of shims that the hub did not answer. */
+export interface SpooledActivityIntake {
+  /**
+   * Resolves when the events are stored; a repetition changes nothing. Rejects with `store_unavailable` if they cannot be
+   * stored now, and with another TurnbellError if they never can.
+   */
+  reportSpooled(identity: Identity, report: ActivityReport): Promise<void>
+}
+
 export interface SpoolConsumerDeps {
   spool: Spool
+  /** Absent while the hub stores no activity: the lines are deferred. */
+  activity?: SpooledActivityIntake | undefined
   blackboard: Pick<Blackboard, 'postSpooled' | 'archiveAfter'>
   events: Pick<EventLog, 'append' | 'read' | 'written'>
   log: Log
@@ -81,16 +99,27 @@ function parseLine(line: string): Spooled | { refused: string } {
 
 type Group = { line: Spooled; index: number }[]
 
+function keyOf(line: Spooled): string {
+  switch (line.type) {
+    case 'post':
+      return JSON.stringify([line.root, line.identity])
+    case 'activity':
+      return JSON.stringify([line.type, line.report.session_id])
+    default:
+      return line.type
+  }
+}
+
 /**
- * Groups lines that are processed together: hook lines, and the posts of one persona in one project. An archive line is
- * processed after the posts before it in the spool, and before the posts after it.
+ * Groups lines that are processed together: hook lines, the activity of one session, and the posts of one persona in one
+ * project. An archive line is processed after the posts before it in the spool, and before the posts after it.
  */
 function groupsOf(parsed: readonly (Spooled | { refused: string })[]): Group[] {
   const groups: Group[] = []
   const open = new Map<string, Group>()
   for (const [index, line] of parsed.entries()) {
     if ('refused' in line) continue
-    const key = line.type === 'post' ? JSON.stringify([line.root, line.identity]) : line.type
+    const key = keyOf(line)
     const group = line.type === 'archive' ? undefined : open.get(key)
     if (group !== undefined) group.push({ line, index })
     else {
@@ -109,6 +138,7 @@ async function processGroup(lines: readonly Spooled[], pass: Pass): Promise<Line
   const later = 'root' in first ? pass.unwritable.get(first.root) : undefined
   if (later !== undefined) return lines.map(() => ({ later }))
   if (first.type === 'hook') return recordHooks(lines as SpooledHook[], pass)
+  if (first.type === 'activity') return reportActivity(lines as SpooledActivity[], pass)
   return first.type === 'post' ? postEntries(lines as SpooledPost[], pass) : archiveEntries(first, pass)
 }
 
@@ -126,6 +156,31 @@ async function recordHooks(hooks: readonly SpooledHook[], pass: Pass): Promise<L
 
 function recordedHookIds(events: SpoolConsumerDeps['events']): Set<unknown> {
   return new Set(events.read({ type: 'hook', limit: Infinity }).events.map(({ data }) => data['id']))
+}
+
+/** Reports the activity of one session, in order: the lines after one that must wait also wait. */
+async function reportActivity(lines: readonly SpooledActivity[], pass: Pass): Promise<LineOutcome[]> {
+  const outcomes: LineOutcome[] = []
+  let later: LineOutcome | null = null
+  for (const line of lines) {
+    const outcome: LineOutcome = later ?? (await activityOutcome(line, pass))
+    if (typeof outcome === 'object' && 'later' in outcome) later = outcome
+    outcomes.push(outcome)
+  }
+  return outcomes
+}
+
+async function activityOutcome({ id, identity, report }: SpooledActivity, pass: Pass): Promise<LineOutcome> {
+  if (pass.activity === undefined) return { later: 'this hub stores no activity' }
+  try {
+    await pass.activity.reportSpooled(identity, report)
+    return 'taken'
+  } catch (error) {
+    if (error instanceof TurnbellError)
+      return error.code === 'store_unavailable' ? { later: error.detail } : { refused: error.detail }
+    pass.log.error({ err: error, id }, 'spooled line not processed')
+    return { broke: String(error) }
+  }
 }
 
 /** Posts entries of one persona in one project. */

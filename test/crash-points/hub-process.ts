@@ -2,7 +2,7 @@
 import { spawn, type ChildProcess } from 'node:child_process'
 import { once } from 'node:events'
 import fs from 'node:fs'
-import type { SpoolEntry } from '../../src/cli/hooks/spool.ts'
+import type { SpoolEntry } from '../../src/system/files/spool-writer.ts'
 import type { Ending } from '../support/command/ending.mjs'
 import type { Order, Word } from './orders.ts'
 

@@ -1,7 +1,7 @@
 /** Runs a workload on recorded hubs, step by step, and records the state after each step. */
 import fs from 'node:fs'
 import type { SignalView } from '../../src/contracts/signal.ts'
-import type { SpoolEntry } from '../../src/cli/hooks/spool.ts'
+import type { SpoolEntry } from '../../src/system/files/spool-writer.ts'
 import { START } from '../support/fakes/fake-clock.ts'
 import { leaveLine, startRecordedHub, tearFiles, type RecordedHub, type Recording } from './hub-process.ts'
 import { observeRecords, seenSignals, type SeenSignals } from './observe.ts'

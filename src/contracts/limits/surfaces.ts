@@ -19,6 +19,8 @@ export const SURFACE_LIMITS = {
   spool_line_bytes_max: 8 * 1024 * 1024,
   /** Maximum size of the spool of a home; hooks drop further lines. */
   spool_bytes_max: 16 * 1024 * 1024,
+  /** Size of the spool at which shims spool no further activity, so that it leaves space for other lines. */
+  spool_activity_bytes_max: 8 * 1024 * 1024,
   /** Maximum number of deferred lines, which the hub could not consume yet; further ones are quarantined. */
   spool_deferred_max: 5_000,
   /** Maximum size of the deferred lines. Less than spool_bytes_max, so that they leave space for other lines. */
@@ -31,6 +33,22 @@ export const SURFACE_LIMITS = {
   spool_tries_max: 5,
   /** Time without writes after which no writer can have the taken spool file open. */
   spool_quiet_ms: 2_000,
+  /** Maximum time that a shim waits for the hub's answer to a report of activity; then it spools the report. */
+  activity_answer_ms: 2_000,
+  /** Minimum time between two reports of activity of one shim. */
+  activity_batch_ms: 100,
+  /** Minimum time between two reports while the hub does not answer. */
+  activity_retry_ms: 1_000,
+  /** Maximum number of events that wait in a shim; the oldest are dropped. */
+  activity_queue_events_max: 2_000,
+  /** Size of the waiting events above which further ones are recorded without their texts. */
+  activity_queue_bytes_max: 8 * 1024 * 1024,
+  /** Maximum number of sessions whose numbers a shim has in memory. */
+  activity_sessions_max: 64,
+  /** Maximum number of sessions of a persona whose last numbers are stored. */
+  activity_numbers_max: 1_000,
+  /** Time after the last event of a session at which its number is removed. */
+  activity_numbers_age_ms: 90 * 86_400_000,
   /** Time after which a ring is confirmed even if the command still runs. Less than shim_answer_ms. */
   command_answer_ms: 1_000,
   /** Minimum backoff after a failed command. */

@@ -5,6 +5,7 @@
  * twice.
  */
 import * as z from 'zod'
+import { ActivityReport } from '../activity/event.ts'
 import { PostInput } from '../memory/blackboard.ts'
 import { CLIENT_FORM } from './hook.ts'
 import { Identity, Json, Timestamp, Ulid } from '../ids.ts'
@@ -65,5 +66,19 @@ export const SpooledHook = z.object({
 })
 export type SpooledHook = z.infer<typeof SpooledHook>
 
-export const Spooled = z.discriminatedUnion('type', [SpooledPost, SpooledArchive, SpooledHook])
+/** A report of an agent's activity that its shim could not send. The hub stores each number of a session once. */
+export const SpooledActivity = z.object({
+  ...LEFT,
+  type: z.literal('activity'),
+  identity: Identity,
+  report: ActivityReport,
+})
+export type SpooledActivity = z.infer<typeof SpooledActivity>
+
+export const Spooled = z.discriminatedUnion('type', [
+  SpooledPost,
+  SpooledArchive,
+  SpooledHook,
+  SpooledActivity,
+])
 export type Spooled = z.infer<typeof Spooled>
