@@ -38,6 +38,8 @@ export async function startRecoverableHub(needs: RecoverableHubNeeds): Promise<R
   const readConfig = () => (last_config = needs.readConfig())
 
   function compose(options: Pick<CompositionNeeds, 'config' | 'repair'>): Promise<ComposedHub> {
+    // It was about the store of an attempt that failed.
+    is_writable_again = false
     const onWritable = () => {
       is_writable_again = true
       restartIfDue()
@@ -55,7 +57,11 @@ export async function startRecoverableHub(needs: RecoverableHubNeeds): Promise<R
         log.error({ err }, 'hub restart failed')
         onEnd('failed')
       })
-      .finally(() => (restarting = null))
+      .finally(() => {
+        restarting = null
+        // The store may have failed and recovered before the hub was complete.
+        restartIfDue()
+      })
   }
 
   async function restart(former: ComposedHub): Promise<void> {

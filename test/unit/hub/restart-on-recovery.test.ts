@@ -7,11 +7,12 @@ import { FACADES } from '../../../src/facades/all.ts'
 import { openHubLogs } from '../../../src/hub/observability/logs.ts'
 import { startRecoverableHub } from '../../../src/hub/restart-on-recovery.ts'
 import { systemDisk, type Disk } from '../../../src/storage/file/journal/disk.ts'
-import { openStores } from '../../../src/storage/open.ts'
+import { openStores, type Stores } from '../../../src/storage/open.ts'
 import { loadConfig } from '../../../src/system/config/config.ts'
 import { prepareHome, resolveHome } from '../../../src/system/config/home.ts'
 import { eventually } from '../../support/eventually.ts'
 import { fakeClock } from '../../support/fakes/fake-clock.ts'
+import { signalMaker } from '../../support/signals.ts'
 import { systemError } from '../../support/disk/memory-disk.ts'
 import { temporaryDirectory } from '../../support/temporary-directory.ts'
 
@@ -25,7 +26,7 @@ async function start() {
   const home = resolveHome(env)
   prepareHome(home)
   const clock = fakeClock()
-  const settings = { onRead: () => {}, onOpen: () => {} }
+  const settings = { onRead: () => {}, onOpen: () => {}, onOpened: async (_: Stores) => {} }
   let full = false
   const mayBeFull = () => {
     if (full) throw systemError('ENOSPC', 'write')
@@ -51,10 +52,12 @@ async function start() {
       settings.onRead()
       return loadConfig(home.config, env, { hub: { port: 0 } })
     },
-    open: (uri, options) => {
+    open: async (uri, options) => {
       opened += 1
       settings.onOpen()
-      return openStores(uri, { ...options, disk })
+      const stores = await openStores(uri, { ...options, disk })
+      await settings.onOpened(stores)
+      return stores
     },
     onEnd: (why) => ends.push(why),
   })
@@ -151,6 +154,29 @@ test('a hub that restarts in place waits for a read-only disk', async () => {
   expect(renewals()).toBe(2)
   expect((await send()).status).toBe(200)
   expect(ends).toEqual([])
+})
+
+test('a hub whose disk fails and recovers during its restart restarts again', async () => {
+  const { hub, clock, send, fill, renewed, renewals, settings } = await start()
+  const former = hub.current()
+  fill(true)
+  await send()
+  settings.onOpened = async ({ signals }) => {
+    if (renewals() !== 1) return
+    fill(true)
+    await expect(signals.append(signalMaker(clock).signal())).rejects.toMatchObject({
+      code: 'store_unavailable',
+    })
+    fill(false)
+    await clock.advance(1_000)
+  }
+  fill(false)
+  await renewed(former)
+  await eventually('signals are accepted again', async () => {
+    await clock.advance(1_000)
+    return (await send()).status === 200
+  })
+  expect(renewals()).toBe(2)
 })
 
 test('a hub stopped while the disk is full does not restart and leaves no timer', async () => {
