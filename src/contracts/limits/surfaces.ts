@@ -43,6 +43,11 @@ export const SURFACE_LIMITS = {
   activity_queue_events_max: 2_000,
   /** Size of the waiting events above which further ones are recorded without their texts. */
   activity_queue_bytes_max: 8 * 1024 * 1024,
+  /**
+   * Maximum length of a text in an event that a shim sends. More than activity_text_bytes_max by the length of a private key:
+   * the hub removes secrets before it cuts.
+   */
+  activity_sent_text_length_max: 72 * 1024,
   /** Maximum number of sessions whose numbers a shim has in memory. */
   activity_sessions_max: 64,
   /** Maximum number of sessions of a persona whose last numbers are stored. */
