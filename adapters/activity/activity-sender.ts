@@ -30,7 +30,7 @@ export interface ActivitySenderDeps {
 const REJECTED: readonly ErrorCode[] = [
   'params_invalid',
   'request_invalid',
-  'payload_too_large',
+  'body_too_large',
   'kind_forbidden',
   'identity_mismatch',
 ]

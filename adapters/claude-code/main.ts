@@ -284,6 +284,7 @@ function runIdle(error: unknown): void {
       // Never resolves, because a stream that ends would be opened again.
       listen: () => new Promise(() => {}),
       teamView: () => Promise.reject(reason),
+      reportActivity: () => Promise.reject(reason),
       endSession: () => Promise.resolve(),
       close: () => {},
     },

@@ -18,8 +18,9 @@ import {
   type Params,
   type Result,
 } from './answers.ts'
-import { HubUnreachable, hubPost, type HubPost } from './post.ts'
+import { HubUnreachable, hubPost, type HubAnswer, type HubPost } from './post.ts'
 import { TurnbellError } from '../../contracts/errors/errors.ts'
+import { ActivityReceipt, type ActivityReport } from '../../contracts/activity/event.ts'
 import type { SessionId } from '../../contracts/ids.ts'
 import { LIMITS } from '../../contracts/limits/limits.ts'
 import { TeamView } from '../../contracts/team-view.ts'
@@ -84,6 +85,11 @@ export interface Upstream {
   listen(params: Params, abort: AbortSignal, onMessage: (message: Notified) => void): Promise<void>
   /** Reads the team view of the current session. Tries once, because a later read replaces it. Rejects on failure, with `hub_unreachable` if no hub answered. */
   teamView(answer_ms: number): Promise<TeamView>
+  /**
+   * Reports activity of the session that the report names. Tries once, because the caller spools what the hub does not take.
+   * Rejects on failure, with `hub_unreachable` if no hub answered.
+   */
+  reportActivity(report: ActivityReport, answer_ms: number): Promise<ActivityReceipt>
   /**
    * Ends the current session at the hub. Does nothing if no request has succeeded before. Tries once, because a process
    * that shuts down does not wait for the hub. Rejects on failure.
@@ -172,26 +178,39 @@ export function createUpstream(deps: UpstreamDeps): Upstream {
   }
 }
 
-/** Requests about the current session, each tried once. */
+/** Requests about a session, each tried once. */
 function sessionRequests(
   deps: UpstreamDeps,
   access: HubAccess,
   http: Pick<HubPost, 'get' | 'post'>,
   reached: () => boolean,
-): Pick<Upstream, 'teamView' | 'endSession'> {
+): Pick<Upstream, 'teamView' | 'reportActivity' | 'endSession'> {
+  async function answered(
+    session_id: SessionId,
+    ask: (headers: { authorization: string }) => Promise<HubAnswer>,
+  ): Promise<unknown> {
+    try {
+      const answer = await ask({ authorization: `Bearer ${await access.tokenFor(session_id)}` })
+      if (answer.status === 401) access.forgetToken(session_id)
+      if (answer.status !== 200 && answer.status !== 202) throw parseProblem(answer) ?? notAHub(answer)
+      return parseHubJson(answer.body)
+    } catch (error) {
+      access.forgetLocation()
+      throw error instanceof HubUnreachable ? unreachable(error) : error
+    }
+  }
+
   return {
     async teamView(answer_ms) {
-      const session_id = deps.session_id()
-      try {
-        const authorization = `Bearer ${await access.tokenFor(session_id)}`
-        const answer = await http.get(`${access.locate()}/team`, { authorization }, { answer_ms })
-        if (answer.status === 401) access.forgetToken(session_id)
-        if (answer.status !== 200) throw parseProblem(answer) ?? notAHub(answer)
-        return TeamView.parse(parseHubJson(answer.body))
-      } catch (error) {
-        access.forgetLocation()
-        throw error instanceof HubUnreachable ? unreachable(error) : error
-      }
+      const ask = (headers: { authorization: string }) =>
+        http.get(`${access.locate()}/team`, headers, { answer_ms })
+      return TeamView.parse(await answered(deps.session_id(), ask))
+    },
+
+    async reportActivity(report, answer_ms) {
+      const ask = (headers: { authorization: string }) =>
+        http.post(`${access.locate()}/activity`, headers, report, { answer_ms })
+      return ActivityReceipt.parse(await answered(report.session_id, ask))
     },
 
     async endSession() {

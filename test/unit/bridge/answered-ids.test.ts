@@ -25,6 +25,7 @@ const upstream: Upstream = {
   callInProcess: () => null,
   listen: () => new Promise(() => undefined),
   teamView: () => Promise.reject(new Error('not read')),
+  reportActivity: () => Promise.reject(new Error('not reported')),
   endSession: () => Promise.resolve(),
   close() {},
 }

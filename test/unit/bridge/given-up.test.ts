@@ -44,6 +44,7 @@ test.each([
     callInProcess: () => null,
     listen: () => new Promise(() => undefined),
     teamView: () => Promise.reject(new Error('not read')),
+    reportActivity: () => Promise.reject(new Error('not reported')),
     endSession: () => Promise.resolve(),
     close() {},
   }

@@ -37,6 +37,7 @@ const upstream: Upstream = {
   callInProcess: () => null,
   listen: () => Promise.resolve(),
   teamView: () => Promise.reject(new Error('not read')),
+  reportActivity: () => Promise.reject(new Error('not reported')),
   endSession: () => Promise.resolve(),
   close: () => {},
 }

@@ -286,3 +286,35 @@ describe('the team view', () => {
     expect(hub.asked).toEqual(['/auth/token', '/team', '/auth/token', '/team', '/team'])
   })
 })
+
+describe('a report of activity', () => {
+  const TOKEN = { '/auth/token': saying(GOOD_TOKEN) }
+  const RECEIPT = { accepted: 0, duplicates: 0, next_seq: 7 }
+  const report = { session_id: 's', client: 'claude-code', events: [] }
+
+  test.each([200, 202])(
+    'a report is sent with the token of its session, and status %i takes it',
+    async (status) => {
+      const hub = await answering({ ...TOKEN, '/activity': saying(RECEIPT, status) })
+      expect(await hub.upstream.reportActivity(report, 1_000)).toEqual(RECEIPT)
+      expect(hub.bodies.at(-1)).toMatch(/^POST \/activity HTTP\/1.1\r\n/)
+      expect(hub.bodies.at(-1)).toContain('authorization: Bearer t\r\n')
+      expect(hub.bodies.at(-1)).toContain(JSON.stringify(report))
+    },
+  )
+
+  test('a report is tried once, and after a rejected token the next one gets another token', async () => {
+    const hub = await answering({ ...TOKEN, '/activity': saying('{}', 401) })
+    await expect(hub.upstream.reportActivity(report, 1_000)).rejects.toThrow()
+    hub.answers['/activity'] = saying(RECEIPT)
+    await hub.upstream.reportActivity(report, 1_000)
+    expect(hub.asked).toEqual(['/auth/token', '/activity', '/auth/token', '/activity'])
+  })
+
+  test('a hub without the route, or with another answer, has not taken the report', async () => {
+    const hub = await answering({ ...TOKEN, '/activity': saying('not found', 404) })
+    await expect(hub.upstream.reportActivity(report, 1_000)).rejects.toThrow()
+    hub.answers['/activity'] = saying({ taken: true })
+    await expect(hub.upstream.reportActivity(report, 1_000)).rejects.toThrow()
+  })
+})
