@@ -17,6 +17,7 @@ const rule = (name, from, allowed, { mainToo = false } = {}) => ({
 /** Modules that each module may import, besides `lib`. The table in ARCHITECTURE.md. */
 const MODULES = {
   lib: [],
+  activity: [],
   search: [],
   registry: [],
   routines: [],

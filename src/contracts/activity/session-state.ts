@@ -15,9 +15,12 @@ export const SessionStateName = z.enum([
 export type SessionStateName = z.infer<typeof SessionStateName>
 
 export const Evidence = z.object({
-  /** `process`: the system reports that the process ended. `clock`: no evidence for too long. */
-  source: z.union([ActivitySource, z.enum(['process', 'clock'])]),
-  /** The kind of the event; null for a process and a clock. */
+  /**
+   * `process`: the system reports that the process ended. `person`: a person ended the session. `clock`: no evidence since
+   * `at`, or a wait ended at that time.
+   */
+  source: z.union([ActivitySource, z.enum(['process', 'person', 'clock'])]),
+  /** The kind of the event; null for the other sources. */
   kind: ActivityKind.nullable(),
   at: Timestamp,
 })
