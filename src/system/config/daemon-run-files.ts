@@ -51,7 +51,13 @@ export async function acquireDaemonRunFiles({
     },
     onLost: (error) => onLost(error.message),
   })
-  writePid()
+  try {
+    writePid()
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code !== 'ENOENT') throw error
+    // A cleanup removed the directory while the lock was taken.
+    remake()
+  }
 
   function makeDirectories(): void {
     ensurePrivateDirectory(paths.run_dir)

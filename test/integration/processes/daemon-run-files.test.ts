@@ -39,3 +39,26 @@ test('a daemon that retakes its lock on a disk that is too full for its pid file
   expect(fs.readFileSync(paths.daemon_pid, 'utf8')).toBe(`${process.pid}\n`)
   await place.release()
 })
+
+test('a daemon whose run directory is removed while it starts creates it again', async () => {
+  const home = resolveHome({ TURNBELL_HOME: temporaryDirectory() })
+  prepareHome(home)
+  const paths = personaPaths(home, 'local', 'ada', {})
+  let removed = false
+  const place = await acquireDaemonRunFiles({
+    paths: {
+      ...paths,
+      // Read for the first time when the lock is taken and the pid file is to be written.
+      get daemon_pid() {
+        if (!removed) fs.rmSync(paths.run_dir, { recursive: true })
+        removed = true
+        return paths.daemon_pid
+      },
+    },
+    identity: 'ada',
+    onLost: () => expect.unreachable(),
+    log: silentLog,
+  })
+  expect(fs.readFileSync(paths.daemon_pid, 'utf8')).toBe(`${process.pid}\n`)
+  await place.release()
+})
