@@ -31,6 +31,14 @@ await Promise.all([
   buildDaemon(aside),
   // The hub is started once a machine, so it may load its packages from node_modules.
   build({ ...bundleSettings, entryPoints: { hub: 'src/hub/main.ts' }, outdir: aside, packages: 'external' }),
+  // A thread of the hub; only its database has a native part.
+  build({
+    ...bundleSettings,
+    entryPoints: { activity: 'src/hub/activity/main.ts' },
+    outdir: aside,
+    external: ['libsql'],
+    mainFields: followed,
+  }),
   build({ ...bundleSettings, entryPoints: programs, outdir: aside, mainFields: followed }),
   // For plugins that others write: their zod is ours.
   build({

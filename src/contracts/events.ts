@@ -8,6 +8,7 @@ import { Json, Timestamp } from './ids.ts'
  */
 export const HUB_EVENT_FAMILIES: readonly string[] = [
   ...[
+    'activity',
     'agent',
     'context',
     'coordinator',

@@ -1,5 +1,6 @@
 /** All facades, in the order of tool lists and the reference. */
 import type { Facade } from '../kernel/define.ts'
+import { activity } from './activity.ts'
 import { architect } from './architect.ts'
 import { blackboard } from './blackboard.ts'
 import { context } from './context.ts'
@@ -28,6 +29,6 @@ export const FACADES: readonly Facade[] = [
   ...[sentinel],
   ...[architect, dojo],
   ...[friction, feedback, learnings],
-  ...[vector],
+  ...[vector, activity],
   ...[personas, projects, registry, plugins],
 ]

@@ -38,8 +38,11 @@ import { portHolder } from '../system/ipc/port-holder.ts'
 import { readText, watchFile } from '../system/files/watch-file.ts'
 import { watchProcess } from '../system/process/process-metrics.ts'
 import { createWeb } from '../system/ipc/web.ts'
+import { startActivityWorker } from '../system/process/activity-worker.ts'
 import type { InProcessCall } from '../bridge/in-process-calls.ts'
 import type { McpExtend } from '../transports/mcp/extension.ts'
+import { createActivityThread, type StartThread } from './activity/activity-thread.ts'
+import type { ThreadSettings } from './activity/thread-messages.ts'
 import { inProcessCalls } from './embedded/in-process-calls.ts'
 import { addConfiguredPersonas } from './configured-personas.ts'
 import { grantsOf, warnOfUnknown } from './exposure.ts'
@@ -242,11 +245,29 @@ async function openHub(needs: CompositionNeeds, opened: Opened, basics: HubBasic
     settings: routineSettingsOf(config),
     signals_ttl_s: config.signals.ttl_s,
     notifier: createNotifier({ settings: config.notify, programs, root: home.root, log }),
+    activity: openActivity(needs),
+    isRunning: programAlive,
     outside: { programs, web: createWeb({ clock }), patterns, variable: (name) => process.env[name] },
     line: (line) => logs.dispatch(line),
     ownHosts: () => own.list,
     processMetrics: watchProcess(HUB_METRICS_PREFIX),
   })
+}
+
+function openActivity({ home, config, logs, clock }: CompositionNeeds): NonNullable<HubDeps['activity']> {
+  const { capture, deny, retention_days, bytes_max } = config.activity
+  const settings: ThreadSettings = {
+    file: home.hub_activity,
+    capture,
+    deny,
+    retention_days,
+    bytes_max,
+  }
+  const start: StartThread = (on) => startActivityWorker(settings, on)
+  return {
+    module: createActivityThread({ start, clock, log: logs.log }),
+    isUsed: () => fs.existsSync(settings.file),
+  }
 }
 
 function openSpoolOf(home: Home, clock: Clock, ids: Ids, log: Log): Spool {

@@ -5,6 +5,7 @@
 import { OPERATOR, type TenantId } from '../contracts/ids.ts'
 import { createKernel, type DispatchLine, type Kernel } from '../kernel/dispatch.ts'
 import type { Grants } from '../kernel/policy.ts'
+import type { Intake } from '../modules/activity/intake.ts'
 import { teamViewFor } from '../modules/context/team-view.ts'
 import type { PersonaRegistry } from '../modules/registry/personas.ts'
 import type { RoutineModule } from '../modules/routines/service.ts'
@@ -89,7 +90,15 @@ export async function createHub(deps: HubDeps): Promise<Hub> {
     personPart(deps.notifier),
     ...(deps.spool === undefined
       ? []
-      : [spoolPart({ spool: deps.spool, blackboard: modules.blackboard, events: stores.events, log })]),
+      : [
+          spoolPart({
+            spool: deps.spool,
+            activity: deps.activity === undefined ? undefined : opened.intake,
+            blackboard: modules.blackboard,
+            events: stores.events,
+            log,
+          }),
+        ]),
   ]
   for (const { listener } of parts) if (listener !== undefined) bus.listen(listener)
   const jobs = createJobs(parts, {
@@ -99,7 +108,7 @@ export async function createHub(deps: HubDeps): Promise<Hub> {
   const { signals, personas, routines } = modules
 
   return {
-    api: createApi(deps, { tokens, quotas, lifecycle, links, sessions, ws, modules }),
+    api: createApi(deps, { tokens, quotas, lifecycle, links, sessions, ws, modules, intake: opened.intake }),
     kernel,
     connections: ws.connections,
     modules,
@@ -160,11 +169,12 @@ interface ApiParts {
   sessions: SessionEnd
   ws: HubWebSocket
   modules: HubModules['modules']
+  intake: Intake
 }
 
 function createApi(deps: HubDeps, parts: ApiParts): HubApi {
   const { clock, ids, log, stores } = deps
-  const { tokens, quotas, lifecycle, links, sessions, ws, modules } = parts
+  const { tokens, quotas, lifecycle, links, sessions, ws, modules, intake } = parts
   return {
     events: stores.events,
     log,
@@ -174,6 +184,7 @@ function createApi(deps: HubDeps, parts: ApiParts): HubApi {
     authenticate: (token) => tokens.authenticate(token),
     endSession: (caller) => sessions.end(caller),
     issueToken: (caller, request) => tokens.issue(caller, request),
+    reportActivity: (caller, report) => intake.report(caller, report),
     teamView: (caller) => teamViewFor(modules, caller),
     health: () => ({
       status: lifecycle.status(),

@@ -20,6 +20,8 @@ import { createRouteResolver, type RouteResolver } from '../modules/registry/rou
 import { repositoryRoot } from '../modules/registry/scope.ts'
 import type { RoutineModule, RoutineSettings } from '../modules/routines/service.ts'
 import type { StepType } from '../modules/routines/step-type.ts'
+import { createIntake, type Intake } from '../modules/activity/intake.ts'
+import type { Activity } from '../modules/activity/types.ts'
 import { createSignals } from '../modules/signals/service.ts'
 import type { SignalModule } from '../modules/signals/types.ts'
 import type { Clock } from '../ports/clock.ts'
@@ -32,6 +34,8 @@ import type { ProjectStore } from '../ports/project-store.ts'
 import type { Ids } from '../ports/random.ts'
 import type { RecordStore } from '../ports/record-store.ts'
 import type { SignalStore } from '../ports/signal-store.ts'
+import { activityPart } from './activity/activity-part.ts'
+import { noActivity } from './activity/no-activity.ts'
 import type { Bus } from './bus.ts'
 import type { HubModule } from './hub-module.ts'
 import type { Lifecycle } from './lifecycle.ts'
@@ -59,6 +63,10 @@ export interface ModuleDeps {
   /** Step types in addition to the built-in ones. */
   steps?: readonly StepType[]
   outside: Outside
+  /** Default: none; its actions then reject with `store_unavailable`. */
+  activity?: { module: Activity; /** Whether anything is stored. */ isUsed(): boolean }
+  /** Whether the process runs that has this start time, if it is known. Default: the processes of sessions are not checked. */
+  isRunning?: (pid: number, started: string | null) => boolean
   clock: Clock
   ids: Ids
   log: Log
@@ -69,6 +77,7 @@ export interface HubModules {
   modules: Modules & { signals: SignalModule; coordinator: CoordinatorModule; routines: RoutineModule }
   registrations: Registrations
   routes: RouteResolver
+  intake: Intake
   /** Ordered as they receive events. */
   parts: HubModule[]
 }
@@ -123,6 +132,14 @@ export async function openModules(deps: OpenModulesDeps): Promise<HubModules> {
     rootOf: (call) => repositoryRoot({ projects, personas }, call),
     linksOf: (call) => recordedLinks(records, call),
   })
+  const activity = deps.activity?.module ?? noActivity()
+  const intake = createIntake({
+    activity,
+    clock,
+    log,
+    onState: ({ identity, ...session }, state) =>
+      events.append({ type: 'activity.state', agent_id: identity, data: { ...session, ...state } }),
+  })
   const kinds = records.kinds.list().map(({ kind }) => kind)
   return {
     modules: {
@@ -136,14 +153,17 @@ export async function openModules(deps: OpenModulesDeps): Promise<HubModules> {
       ...createModules({ ...MODULES, ...deps.modules }, { ...record_deps, records }),
       ...openRoutines({ outside, settings, steps, kinds, personas, projects, hub_records, clock, ids, log }),
       plugins: deps.plugins ?? [],
+      activity,
     },
     registrations,
     routes,
+    intake,
     parts: [
       registrationPart(registrations),
       signalPart(signals, registrations),
       coordinatorPart(coordinator, deps.lifecycle, log),
       memoryPart(memory),
+      ...(deps.activity === undefined ? [] : [activityPart(deps.activity, deps.isRunning)]),
     ],
   }
 }

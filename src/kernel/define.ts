@@ -171,6 +171,8 @@ export interface Facade {
   pro?: true
   /** Deprecated prefix of its HTTP routes, which is still served: `/dojo` for `/dojo/<action>`. */
   old_path?: string
+  /** Available to the operator and to observers, whatever the hub exposes, because they are not models. */
+  for_watchers?: true
   /** Available in every facet, because it only gives access to actions that its caller may call. */
   everywhere?: true
   /** The kinds of records that belong to this facade. */

@@ -27,8 +27,8 @@ export interface Asking {
 export const GRANTS_DEFAULT: Grants = { facets: ['core'], pro: false, intents: {} }
 
 /**
- * Returns why the caller may not call the action, or null. The grants apply to all callers including the operator, the
- * rule about kinds to all others.
+ * Returns why the caller may not call the action, or null. The grants apply to all callers including the operator, except
+ * for facades `for_watchers`; the rule about kinds applies to all callers but the operator.
  *
  * The rule depends on the kind of the caller only, never on parameters: modules take the identity from the token.
  */
@@ -54,13 +54,13 @@ export function refusal(asking: Asking, facade: Facade, action: Action): Turnbel
 
 /** Returns why no action of the facade may be called, or null. */
 export function closedFacade(asking: Asking, facade: Facade): TurnbellError | null {
-  const { grants, narrowing = {} } = asking
+  const { caller, grants, narrowing = {} } = asking
   if (facade.everywhere === true) return outsideFacades(narrowing.facades, facade)
   if (facade.pro === true && !grants.pro) {
     return new TurnbellError('pro_required', { detail: `${facade.name} is a pro facade.` })
   }
   const facets = facetsOf(asking)
-  if (!facets.includes(facade.facet)) {
+  if (!facets.includes(facade.facet) && !isOpenToWatcher(caller, facade)) {
     return new TurnbellError('facet_forbidden', {
       detail: `${facade.name} belongs to the facet ${facade.facet}; available facets: ${facets.join(', ') || 'none'}.`,
     })
@@ -72,6 +72,11 @@ export function closedFacade(asking: Asking, facade: Facade): TurnbellError | nu
     })
   }
   return outsideFacades(narrowing.facades, facade)
+}
+
+/** A token that names facets is bound to them. */
+function isOpenToWatcher({ kind, facets }: Caller, { for_watchers }: Facade): boolean {
+  return for_watchers === true && facets === undefined && (kind === 'operator' || kind === 'observer')
 }
 
 function facetsOf({ caller, grants }: Asking): readonly string[] {

@@ -1,5 +1,6 @@
 /** Modules that facades may call. The hub's composition root creates them. */
 import type { PluginReport } from '../contracts/plugin.ts'
+import type { Activity } from './activity/types.ts'
 import type { Blackboard } from './blackboard/types.ts'
 import type { ContextService } from './context/service.ts'
 import type { Decisions } from './decisions/types.ts'
@@ -44,6 +45,7 @@ interface ConnectedModules {
   coordinator: Coordinator
   routines: RoutineService
   workflow: WorkflowService
+  activity: Activity
 }
 
 export type Modules = ConnectedModules & TableModules

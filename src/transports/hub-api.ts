@@ -1,5 +1,6 @@
 /** The part of the hub that transports use, without its facades. Implemented by the hub; tests pass a small one. */
 import { type z } from 'zod'
+import type { ActivityReceipt, ActivityReport } from '../contracts/activity/event.ts'
 import type { Health } from '../contracts/http.ts'
 import type { TeamView } from '../contracts/team-view.ts'
 import type { Caller, TokenAnswer, TokenRequest } from '../contracts/token.ts'
@@ -19,6 +20,8 @@ export interface HubApi {
    * `kind_forbidden`, and `request_invalid` if the token names no session.
    */
   endSession(caller: Caller): Promise<void>
+  /** Stores what a client reports of an agent, or drops and counts it; see `Intake`. */
+  reportActivity(caller: Caller, report: ActivityReport): Promise<ActivityReceipt>
   /** Returns what a client shows of the team next to the session of the agent. Rejects with `store_unavailable`. */
   teamView(caller: Caller): Promise<TeamView>
   /** Returned without a token, so it must not name a persona. */

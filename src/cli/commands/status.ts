@@ -1,4 +1,5 @@
 /** `turnbell status`: the daemons of this home, and the hub's counts of pending and expired signals. */
+import fs from 'node:fs'
 import type { Command } from 'commander'
 import * as z from 'zod'
 import { LIMITS } from '../../contracts/limits/limits.ts'
@@ -148,6 +149,19 @@ function hubLine(invocation: Invocation): string {
   return url === null ? 'hub not running; start it: turnbell up' : `hub ${url}, of another home`
 }
 
+/** Returns the size of the stored activity, or why there is none; no line before anything is stored. */
+function activityLines(invocation: Invocation): string[] {
+  const { hub_activity } = invocation.home
+  const { capture, retention_days } = invocation.config().activity
+  if (capture === 'off') return ['activity not captured (`activity.capture: off`)']
+  const bytes = [hub_activity, `${hub_activity}-wal`].reduce(
+    (sum, file) => sum + (fs.statSync(file, { throwIfNoEntry: false })?.size ?? 0),
+    0,
+  )
+  if (bytes === 0) return []
+  return [`activity ${(bytes / 2 ** 20).toFixed(1)} MiB, kept for ${count(retention_days, 'day')}`]
+}
+
 function expiredLines(personas: readonly Pick<PersonaStatus, 'identity' | 'expired_count'>[]): string[] {
   return personas.flatMap(({ identity, expired_count }) =>
     expired_count === null || expired_count === 0
@@ -175,5 +189,6 @@ function describeAll(invocation: Invocation, personas: readonly PersonaStatus[])
         ],
   )
   const [head = '', ...lines] = table(STATUS_HEAD, rows).split('\n')
-  return [hubLine(invocation), colors.dim(head), ...lines, ...expiredLines(personas)].join('\n')
+  const first = [hubLine(invocation), ...activityLines(invocation)]
+  return [...first, colors.dim(head), ...lines, ...expiredLines(personas)].join('\n')
 }

@@ -68,7 +68,11 @@ export const ACTIVITY_DATA = {
     error: CapturedText.optional(),
   }),
   'action.started': z.object({ ...ACTION, tool: ClientId, input: CapturedValue.optional() }),
-  'action.ended': z.object({ ...ACTION, output: CapturedText.optional(), exit_code: z.number().int().optional() }),
+  'action.ended': z.object({
+    ...ACTION,
+    output: CapturedText.optional(),
+    exit_code: z.number().int().optional(),
+  }),
   'action.failed': z.object({
     ...ACTION,
     error: CapturedText.optional(),
@@ -83,7 +87,11 @@ export const ACTIVITY_DATA = {
     /** The subagent that started it; absent for the main agent. */
     parent_id: ClientId.optional(),
   }),
-  'subtask.ended': z.object({ subtask_id: ClientId, status: EndStatus.optional(), result: CapturedText.optional() }),
+  'subtask.ended': z.object({
+    subtask_id: ClientId,
+    status: EndStatus.optional(),
+    result: CapturedText.optional(),
+  }),
   'waiting.started': z.object({
     waiting_id: ClientId,
     for: WaitingFor,

@@ -292,7 +292,13 @@ export type ToolsSummary = z.infer<typeof ToolsSummary>
 
 export const ActiveAgents = z.object({
   items: z.array(
-    SessionActivity.pick({ session_id: true, identity: true, client: true, project_id: true, state: true }).extend({
+    SessionActivity.pick({
+      session_id: true,
+      identity: true,
+      client: true,
+      project_id: true,
+      state: true,
+    }).extend({
       subtasks: z.array(
         SubtaskActivity.pick({ subtask_id: true, agent_id: true, agent_type: true, started_at: true }),
       ),

@@ -13,6 +13,8 @@ export const ACTIVITY_LIMITS = {
   activity_rate_ms: 10_000,
   /** Maximum number of events that wait in the hub to be written; further reports are answered as not stored. */
   activity_waiting_events_max: 5_000,
+  /** Maximum number of sessions whose dropped events are counted until they can be stored. */
+  activity_dropped_sessions_max: 10_000,
   /** Time without evidence after which a working session counts as unknown. */
   activity_unknown_ms: 120_000,
   /** Interval at which the hub checks the processes of open sessions. */

@@ -14,8 +14,20 @@ export const CLAUDE_MODULE_LIMITS = {
   mod_retry_max_ms: 5_000,
   /** Retry interval of a module whose worker has another protocol; the worker is replaced when turnbell is updated. */
   mod_protocol_retry_ms: 60_000,
-  /** Maximum length of a text in an event of the module. A full batch of such events fits into mod_body_bytes_max. */
+  /** Maximum length of a text in an event of the module. */
   mod_text_length_max: 512,
+  /**
+   * Maximum length of the content of an event, such as a tool's output; of a longer one the beginning, the size and the digest
+   * are sent. As JSON it has at most six bytes for each character, so one event fits into mod_batch_bytes_max. The same as
+   * activity_sent_text_length_max.
+   */
+  mod_content_length_max: 72 * 1024,
+  /** Length of a content above which it is not sent at all. A digest of this length takes about 0.2 s. */
+  mod_digested_length_max: 8 * 1024 * 1024,
+  /** Size of the events that wait in the module above which further ones lose their content. */
+  mod_waiting_bytes_max: 4 * 1024 * 1024,
+  /** Maximum size of the events of one request, unless one event has more. Half of mod_body_bytes_max. */
+  mod_batch_bytes_max: 512 * 1024,
   /** Maximum number of a client's requests to its person in a report; all of a report must fit line_bytes_max. */
   presence_waiting_max: 8,
   /** Maximum number of running subagents in a report. */

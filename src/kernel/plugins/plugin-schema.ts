@@ -91,6 +91,7 @@ const PluginFacadeForm = z.strictObject({
   micro: z.array(Name).optional(),
   old_path: z.string().startsWith('/', 'an old path begins with /').optional(),
   everywhere: True,
+  for_watchers: True,
   kinds: z.custom((value) => value === undefined, 'kinds belong to the plugin, not to a facade').optional(),
 } satisfies Record<keyof Facade, z.ZodType>)
 

@@ -67,10 +67,10 @@ function contents(registry: Registry, forms: Forms): string {
   return [...facades, ...rest].join('\n')
 }
 
-function facadeFacts({ summary, facet, listed, everywhere, micro, pro }: Facade): string {
+function facadeFacts({ summary, facet, listed, everywhere, for_watchers, micro, pro }: Facade): string {
   return [
     summary,
-    `Facet \`${facet}\`${everywhere === true ? ', and open in every other' : ''}.`,
+    `Facet \`${facet}\`${everywhere === true ? ', and open in every other' : ''}${for_watchers === true ? ', and always open to the operator and observers' : ''}.`,
     listed === true ? 'In the list of tools that a client gets unasked.' : 'Not listed unless asked for.',
     ...(micro === undefined ? [] : [`The smallest list shows ${codes(micro)}.`]),
     ...(pro === true ? ['Only where pro features are switched on.'] : []),

@@ -23,6 +23,7 @@ export interface Home {
   hub_journal: string
   hub_snapshot: string
   hub_records: string
+  hub_activity: string
   logs_dir: string
   hub_log: string
   dispatch_log: string
@@ -56,6 +57,7 @@ export function resolveHome(env: NodeJS.ProcessEnv, flag?: string): Home {
     hub_journal: path.join(hub_dir, 'journal'),
     hub_snapshot: path.join(hub_dir, 'snapshot'),
     hub_records: path.join(hub_dir, 'records'),
+    hub_activity: path.join(hub_dir, 'activity.db'),
     logs_dir,
     hub_log: path.join(logs_dir, 'hub.log'),
     dispatch_log: path.join(logs_dir, 'dispatch.jsonl'),

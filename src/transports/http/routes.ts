@@ -1,5 +1,6 @@
 /** Routes that are not actions of a facade. The same table is used for serving and for OpenAPI. */
 import * as z from 'zod'
+import { ActivityReceipt, ActivityReport } from '../../contracts/activity/event.ts'
 import { HookAnswer } from '../../contracts/spool/hook.ts'
 import type { FixedRoute } from '../../kernel/projections/project-http.ts'
 import {
@@ -105,6 +106,15 @@ export const FIXED_ROUTES = {
     body: z.record(z.string(), z.unknown()),
     answer: HookAnswer,
     errors: ['request_invalid', 'body_too_large', 'kind_forbidden'],
+  },
+  activity: {
+    method: 'post',
+    path: '/activity',
+    summary:
+      'Report what an agent does, numbered per session. Stores each number once. Never waits: 202 with `dropped` if it cannot be stored.',
+    body: ActivityReport,
+    answer: ActivityReceipt,
+    errors: ['request_invalid', 'body_too_large', 'kind_forbidden', 'identity_mismatch'],
   },
   team: {
     method: 'get',

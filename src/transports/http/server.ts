@@ -25,6 +25,7 @@ import {
   projectHttp,
   projectOpenApi,
 } from '../../kernel/projections/project-http.ts'
+import { ActivityReport } from '../../contracts/activity/event.ts'
 import { CLIENT_FORM, hookFacts } from '../../contracts/spool/hook.ts'
 import { TurnbellError } from '../../contracts/errors/errors.ts'
 import { EventsQuery } from '../../contracts/http.ts'
@@ -248,6 +249,10 @@ function addFixedRoutes(
   app.post<{ Params: { client: string } }>('/hook/:client', { config: { rounds: true } }, (request) =>
     hook(kernel, api, request),
   )
+  app.post('/activity', { config: { rounds: true } }, async ({ caller, body }, reply) => {
+    const receipt = await api.reportActivity(caller, parsed(ActivityReport, body))
+    return reply.code(receipt.dropped === undefined ? 200 : 202).send(receipt)
+  })
   app.get('/team', (request) => look(request, () => team(kernel, api, request)))
   app.post('/session/end', async ({ caller, body }) => {
     parsed(Nothing, body)

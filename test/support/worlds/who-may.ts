@@ -19,6 +19,7 @@ export type Effect =
   | 'overview'
   | 'delegates'
   | 'oversees'
+  | 'watches'
   | 'administers'
 export type Kind = 'agent' | 'daemon' | 'observer'
 
@@ -35,6 +36,8 @@ export const MAY_CALL: Readonly<Record<Effect, readonly Kind[]>> = {
   delegates: ['agent', 'observer'],
   /** Reads data reserved to the operator. */
   oversees: [],
+  /** Reads what agents do, with their prompts and outputs. */
+  watches: ['observer'],
   /** Makes a change reserved to the operator. */
   administers: [],
 }
@@ -74,6 +77,11 @@ export const ACTIONS: Readonly<Record<string, Actions>> = {
   friction: { acts: 'log bump resolve', looks: 'list' },
   feedback: { acts: 'submit', looks: 'list' },
   learnings: { acts: 'append', looks: 'list' },
+  activity: {
+    watches:
+      'hierarchy projects project sessions session requests tasks subtasks actions active hourly tools_summary kpis stats cleanup_stats completeness',
+    administers: 'end_session delete_session delete_project delete_actions',
+  },
   vector: {
     acts: 'create_run complete_run log_event checkpoint assumptions',
     looks: 'read_run list_runs context_pack score_prompt trace',
@@ -85,7 +93,9 @@ export const ACTIONS: Readonly<Record<string, Actions>> = {
 }
 
 /** Effects that change nothing; a read-only call may use them. */
-export const READS: readonly Effect[] = ['looks', 'looks at itself', 'overview', 'delegates', 'oversees']
+export const READS: readonly Effect[] = [
+  ...(['looks', 'looks at itself', 'overview', 'delegates', 'oversees', 'watches'] as const),
+]
 
 /** `open` needs no token. Otherwise the kinds that may call it; the operator always may. */
 export const ROUTES: Readonly<Record<string, 'open' | readonly Kind[]>> = {
@@ -101,6 +111,7 @@ export const ROUTES: Readonly<Record<string, 'open' | readonly Kind[]>> = {
   'GET /asyncapi.json': ['agent', 'daemon', 'observer'],
   'GET /events': ['agent', 'daemon', 'observer'],
   'POST /hook/:client': ['agent'],
+  'POST /activity': ['agent'],
   'GET /team': ['agent'],
   'POST /auth/token': ['agent', 'daemon', 'observer'],
   'POST /session/end': ['agent'],
