@@ -185,6 +185,7 @@ function createApi(deps: HubDeps, parts: ApiParts): HubApi {
     endSession: (caller) => sessions.end(caller),
     issueToken: (caller, request) => tokens.issue(caller, request),
     reportActivity: (caller, report) => intake.report(caller, report),
+    reportHook: ({ identity }, client, body) => void intake.reportHook({ identity, client, body }),
     teamView: (caller) => teamViewFor(modules, caller),
     health: () => ({
       status: lifecycle.status(),

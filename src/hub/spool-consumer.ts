@@ -18,6 +18,7 @@ import {
   type SpooledHook,
   type SpooledPost,
 } from '../contracts/spool/spool.ts'
+import type { HookReport } from '../modules/activity/types.ts'
 import type { Blackboard } from '../modules/blackboard/types.ts'
 import type { MemoryCall } from '../modules/memory/memory-resolver.ts'
 import type { EventLog } from '../ports/event-log.ts'
@@ -32,6 +33,8 @@ export interface SpooledActivityIntake {
    * stored now, and with another TurnbellError if they never can.
    */
   reportSpooled(identity: Identity, report: ActivityReport): Promise<void>
+  /** Stores the events of a hook; never rejects. */
+  reportHook(hook: HookReport): Promise<void>
 }
 
 export interface SpoolConsumerDeps {
@@ -149,6 +152,7 @@ async function recordHooks(hooks: readonly SpooledHook[], pass: Pass): Promise<L
     if (pass.recorded_hooks.has(id)) continue
     pass.recorded_hooks.add(id)
     events.append({ type: 'hook', agent_id: identity, data: { ...hookFacts(client, body), at, id } })
+    await pass.activity?.reportHook({ identity, client, body, at })
   }
   await events.written()
   return hooks.map(() => 'taken')

@@ -22,6 +22,8 @@ export interface HubApi {
   endSession(caller: Caller): Promise<void>
   /** Stores what a client reports of an agent, or drops and counts it; see `Intake`. */
   reportActivity(caller: Caller, report: ActivityReport): Promise<ActivityReceipt>
+  /** Stores what a client's hook shows of an agent. Returns at once, because the client waits for its hook. */
+  reportHook(caller: Caller, client: string, body: Record<string, unknown>): void
   /** Returns what a client shows of the team next to the session of the agent. Rejects with `store_unavailable`. */
   teamView(caller: Caller): Promise<TeamView>
   /** Returned without a token, so it must not name a persona. */

@@ -36,10 +36,10 @@ async function place() {
     })
     return { status: answer.status, body: (await answer.json()) as Record<string, unknown> }
   }
-  const call = async <T>(action: string, params: object = {}) => {
-    const { code, stderr, json } = await run('call', 'activity', action, '--params', JSON.stringify(params))
-    expect({ code, stderr }).toEqual({ code: 0, stderr: '' })
-    return json<T>()
+  const call = async (url: string, action: string, params: object = {}) => {
+    const { status, body } = await post(`${url}/api/activity/${action}`, params)
+    expect({ action, status }).toEqual({ action, status: 200 })
+    return body
   }
   return { home, hub, run, post, call }
 }
@@ -89,7 +89,9 @@ test('a turn becomes a tree without its secrets; a killed hub loses nothing that
     next_seq: 10,
   })
 
-  const tree = await call<Tree>('hierarchy')
+  const { code, json } = await run('call', 'activity', 'hierarchy')
+  expect(code).toBe(0)
+  const tree = json<Tree>()
   const [request] = tree.sessions[0]?.requests ?? []
   expect(request).toMatchObject({
     status: 'completed',
@@ -109,8 +111,10 @@ test('a turn becomes a tree without its secrets; a killed hub loses nothing that
     ],
   })
   expect(tree.sessions[0]?.state).toMatchObject({ state: 'idle', evidence: { kind: 'request.ended' } })
-  expect(await call('completeness', { session_id: 's1' })).toMatchObject({ received: 9, missing: [] })
-  expect((await run('status')).code).toBe(0)
+  expect(await call(second.url, 'completeness', { session_id: 's1' })).toMatchObject({
+    received: 9,
+    missing: [],
+  })
   const plain = await turnbell(['status', '--home', home])
   expect(plain.stdout).toMatch(/^activity \d+\.\d MiB, kept for 30 days$/m)
 
@@ -127,21 +131,23 @@ test('a gap in the numbers is missing, until it is filled', async () => {
   const [head, tail] = [reportOf(TURN.slice(0, 3)), reportOf(TURN.slice(5), 6)]
   await post(`${url}/activity`, head)
   await post(`${url}/activity`, tail)
-  expect(await call('completeness')).toMatchObject({ received: 7, missing: [[4, 5]] })
+  expect(await call(url, 'completeness')).toMatchObject({ received: 7, missing: [[4, 5]] })
   expect((await post(`${url}/activity`, reportOf(TURN.slice(3, 5), 4))).body['accepted']).toBe(2)
-  expect(await call('completeness')).toMatchObject({ received: 9, missing: [] })
+  expect(await call(url, 'completeness')).toMatchObject({ received: 9, missing: [] })
 })
 
 test('a damaged database is set aside, and costs no signal', async () => {
-  const { home, hub, run, post, call } = await place()
+  const { home, hub, post, call } = await place()
   const first = await hub()
   await post(`${first.url}/activity`, reportOf(TURN))
-  await end(first)
+  first.child.kill('SIGTERM')
+  expect(await first.exited).toBe(0)
   fs.writeFileSync(path.join(home, 'hub/activity.db'), 'this is not a database '.repeat(500))
   const second = await hub()
-  expect((await run('persona', 'add', 'bob', '--surface', 'mcp')).code).toBe(0)
-  expect((await run('send', '--to', 'bob', '--intent', 'note', '--text', 'hello')).code).toBe(0)
-  expect(await call('stats')).toMatchObject({ sessions: 0 })
+  await post(`${second.url}/api/personas/add`, { identity: 'bob', surface: 'mcp' })
+  const sent = await post(`${second.url}/api/signals/send`, { to: 'bob', intent: 'note' })
+  expect(sent).toMatchObject({ status: 200, body: { durable: true } })
+  expect(await call(second.url, 'stats')).toMatchObject({ sessions: 0 })
   expect((await post(`${second.url}/activity`, reportOf(TURN))).body['accepted']).toBe(9)
   expect(fs.readdirSync(path.join(home, 'hub')).filter((name) => name.includes('.damaged-'))).not.toEqual([])
 })
@@ -156,8 +162,9 @@ test('hooks of a client without a shim are events, too', async () => {
     { hook_event_name: 'PreToolUse', tool_name: 'Bash', tool_use_id: 'c1', tool_input: { command: 'ls' } },
     { hook_event_name: 'PostToolUse', tool_name: 'Bash', tool_use_id: 'c1', tool_response: 'x' },
   ]
-  for (const hook of hooks) expect((await post(`${url}/hook/codex`, { ...session, ...hook })).status).toBe(200)
-  expect(await call('session', { session_id: 's2' })).toMatchObject({
+  for (const hook of hooks)
+    expect((await post(`${url}/hook/codex`, { ...session, ...hook })).status).toBe(200)
+  expect(await call(url, 'session', { session_id: 's2' })).toMatchObject({
     client: 'codex',
     state: { state: 'working', evidence: { source: 'hook', kind: 'action.ended' } },
     total_success: 1,

@@ -176,7 +176,7 @@ function describeAll(invocation: Invocation, personas: readonly PersonaStatus[])
   const { colors, clock } = invocation.cli
   if (personas.length === 0) {
     const none = 'No personas yet. Add one: turnbell persona add NAME --surface claude-code'
-    return [hubLine(invocation), none].join('\n')
+    return [hubLine(invocation), ...activityLines(invocation), none].join('\n')
   }
   const rows = personas.map((persona) =>
     persona.running

@@ -36,6 +36,7 @@ interface Waiting {
 
 const METHODS: Record<ActivityMethod, true> = {
   ingest: true,
+  ingestHook: true,
   hierarchy: true,
   projects: true,
   project: true,

@@ -74,7 +74,8 @@ async function storeBatch(
 ): Promise<IngestResult> {
   const { clock, projects, settings } = deps
   const now = clock.now()
-  const known = stored?.track ?? emptySessionTrack()
+  const known = trackFor(stored, batch)
+  if (known === null) return nothingStored(stored, batch)
   const { fresh, received } = freshEvents(batch.events, known.received)
   const duplicates = batch.events.length - fresh.length
   if (fresh.length === 0 && (stored === null || batch.dropped === 0))
@@ -84,8 +85,9 @@ async function storeBatch(
   const { ranges, given_up } = boundedRanges(received)
   const session = stored ?? newSession(batch, events[0]?.at ?? timestamp(clock))
   const track = {
-    ...session.track,
+    ...known,
     received: ranges,
+    request_id: newestRequest(events) ?? known.request_id,
     events: known.events + events.length,
     spooled: known.spooled + (batch.spooled ? events.length : 0),
     dropped: known.dropped + batch.dropped + given_up,
@@ -115,6 +117,15 @@ async function storeBatch(
   }
 }
 
+/** Returns the track that the batch continues, null if the batch must be ignored. */
+function trackFor(stored: Session | null, { numbered_by_hub }: ActivityBatch): Session['track'] | null {
+  const track = stored?.track ?? { ...emptySessionTrack(), numbered_by_hub }
+  if (track.numbered_by_hub === numbered_by_hub) return track
+  // The shim has begun to report the session.
+  if (numbered_by_hub) return null
+  return { ...track, numbered_by_hub, received: [], events: 0, state: null }
+}
+
 /** Returns the events that were not received before, in their order. */
 function freshEvents(events: readonly ActivityEvent[], before: Session['track']['received']) {
   let received = before
@@ -125,6 +136,10 @@ function freshEvents(events: readonly ActivityEvent[], before: Session['track'][
     fresh.push(event)
   }
   return { fresh: fresh.sort((a, b) => a.seq - b.seq), received }
+}
+
+function newestRequest(events: readonly ActivityEvent[]): string | undefined {
+  return events.findLast((event) => event.kind === 'request.started')?.data.request_id
 }
 
 /** Another machine's clock may be ahead. A time in the future would keep a silent session from becoming unknown. */

@@ -10,7 +10,7 @@ import { LIMITS } from '../../contracts/limits/limits.ts'
 import type { Caller } from '../../contracts/token.ts'
 import type { Clock } from '../../ports/clock.ts'
 import type { Log } from '../../ports/log.ts'
-import type { Activity } from './types.ts'
+import type { Activity, HookReport } from './types.ts'
 
 export interface Intake {
   /**
@@ -18,12 +18,14 @@ export interface Intake {
    * with `identity_mismatch` for a session of another persona.
    */
   report(caller: Caller, report: ActivityReport): Promise<ActivityReceipt>
+  /** Stores the events of a hook payload. Never rejects: what cannot be stored is dropped. */
+  reportHook(hook: HookReport): Promise<void>
   /** The same for a report from the spool; rejects with `store_unavailable` instead of dropping it. */
   reportSpooled(identity: Identity, report: ActivityReport): Promise<void>
 }
 
 export interface IntakeDeps {
-  activity: Pick<Activity, 'ingest'>
+  activity: Pick<Activity, 'ingest' | 'ingestHook'>
   clock: Pick<Clock, 'monotonic'>
   log: Log
   onState(session: { session_id: SessionId; identity: Identity; client: string }, state: SessionState): void
@@ -47,7 +49,8 @@ export function createIntake({ activity, clock, log, onState }: IntakeDeps): Int
     const earlier = dropped.get(session_id) ?? 0
     waiting += events.length
     try {
-      const batch = { session_id, identity, client, events, spooled, dropped: earlier }
+      const numbers = { numbered_by_hub: false, spooled, dropped: earlier }
+      const batch = { session_id, identity, client, events, ...numbers }
       const { changed, ...receipt } = await activity.ingest(batch)
       count(session_id, -earlier)
       if (changed !== null) onState({ session_id, identity, client }, changed)
@@ -85,6 +88,20 @@ export function createIntake({ activity, clock, log, onState }: IntakeDeps): Int
         if (!is_failing) log.warn({ err: error }, 'activity not stored')
         is_failing = true
         return drop(report)
+      }
+    },
+    async reportHook(hook) {
+      const { identity, client, body } = hook
+      if (waiting >= LIMITS.activity_waiting_events_max || !rates.allow(identity, 1)) return
+      waiting++
+      try {
+        const changed = (await activity.ingestHook(hook))?.changed ?? null
+        if (changed !== null) onState({ session_id: String(body['session_id']), identity, client }, changed)
+      } catch (err) {
+        if (!is_failing) log.warn({ err }, 'activity not stored')
+        is_failing = true
+      } finally {
+        waiting--
       }
     },
     async reportSpooled(identity, report) {

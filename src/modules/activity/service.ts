@@ -10,6 +10,7 @@ import type { Ids } from '../../ports/random.ts'
 import type { Redactor } from '../../ports/redaction/redactor.ts'
 import { denyGlobs } from './deny-globs.ts'
 import { createDraft, foldEnd } from './event-rows.ts'
+import { createHookIngest } from './hook-ingest.ts'
 import { createIngest } from './ingest.ts'
 import { createProjectIds } from './project-ids.ts'
 import { readTrack, toRow } from './session-track.ts'
@@ -38,8 +39,10 @@ export function createActivity(deps: ActivityDeps): Activity {
   const sessions = createSessions(store)
   const projects = createProjectIds(store, ids)
   const filter = { capture: settings.capture, deny: denyGlobs(settings.deny) }
+  const ingest = createIngest({ sessions, projects, redactor, settings: filter, clock })
   return {
-    ingest: createIngest({ sessions, projects, redactor, settings: filter, clock }),
+    ingest,
+    ingestHook: createHookIngest({ sessions, ingest, clock, ids }),
     ...queries(deps),
     ...aggregates(deps),
     ...sessionEnds(deps, sessions),

@@ -11,6 +11,10 @@ export interface SessionTrack {
   /** Null before the first event. */
   state: StateTrack | null
   received: Range[]
+  /** The numbers are those of the hub: all events came by hooks, and no shim has reported the session. */
+  numbered_by_hub: boolean
+  /** The client's id of the newest turn. */
+  request_id: string | null
   /** Number of received events, of those that came through the spool, and of lost ones that were reported. */
   events: number
   spooled: number
@@ -53,6 +57,8 @@ export function emptySessionTrack(): SessionTrack {
     version: 1,
     state: null,
     received: [],
+    numbered_by_hub: false,
+    request_id: null,
     events: 0,
     spooled: 0,
     dropped: 0,

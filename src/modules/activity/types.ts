@@ -32,7 +32,7 @@ import type {
   TasksPage,
   ToolsSummary,
 } from '../../contracts/activity/views.ts'
-import type { Identity, SessionId } from '../../contracts/ids.ts'
+import type { Identity, SessionId, Timestamp } from '../../contracts/ids.ts'
 
 type In<Schema extends z.ZodType> = z.output<Schema>
 
@@ -46,6 +46,12 @@ export interface Activity {
    * session belongs to another persona, and with `store_unavailable`.
    */
   ingest(batch: ActivityBatch): Promise<IngestResult>
+
+  /**
+   * Stores the events of a hook payload, which the hub numbers. Resolves with null if the payload shows nothing, or if the
+   * session is reported by a shim. Rejects as `ingest`.
+   */
+  ingestHook(hook: HookReport): Promise<IngestResult | null>
 
   hierarchy(input: HierarchyInput): Promise<Hierarchy>
   projects(input: In<typeof ProjectsInput>): Promise<In<typeof ProjectsPage>>
@@ -85,10 +91,21 @@ export interface ActivityBatch {
   identity: Identity
   client: string
   events: readonly ActivityEvent[]
+  /** The events are those of hooks, without a shim. */
+  numbered_by_hub: boolean
   /** The events come from the spool. */
   spooled: boolean
   /** Number of earlier events of the session that the hub did not store, because of the rate or the disk. */
   dropped: number
+}
+
+export interface HookReport {
+  identity: Identity
+  client: string
+  /** The payload as the client sent it. */
+  body: Readonly<Record<string, unknown>>
+  /** Default: now. */
+  at?: Timestamp
 }
 
 export interface IngestResult {

@@ -335,6 +335,7 @@ async function hook(
   }
   const data = hookFacts(client, body as Record<string, unknown>)
   api.events.append({ type: 'hook', agent_id: identity, data })
+  api.reportHook(request.caller, client, body as Record<string, unknown>)
   return hookContext(kernel, request.caller, body as Record<string, unknown>)
 }
 

@@ -19,7 +19,10 @@ function line(session_id: string, seq: number): object {
   return { id: ID, at: AT, type: 'activity', identity: 'ada', report }
 }
 
-async function consumed(lines: readonly object[], activity?: SpooledActivityIntake): Promise<LineOutcome[]> {
+async function consumed(
+  lines: readonly object[],
+  activity?: Pick<SpooledActivityIntake, 'reportSpooled'>,
+): Promise<LineOutcome[]> {
   const world = await memoryWorld()
   const outcomes: LineOutcome[] = []
   const spool = {
@@ -30,7 +33,14 @@ async function consumed(lines: readonly object[], activity?: SpooledActivityInta
     close: async () => undefined,
   }
   const { blackboard } = world
-  await createSpoolConsumer({ spool, blackboard, activity, events: world.needs.events, log: silentLog })()
+  const intake = activity === undefined ? undefined : { reportHook: async () => undefined, ...activity }
+  await createSpoolConsumer({
+    spool,
+    blackboard,
+    activity: intake,
+    events: world.needs.events,
+    log: silentLog,
+  })()
   return outcomes
 }
 

@@ -37,6 +37,7 @@ function world(ingest?: (batch: ActivityBatch) => Promise<IngestResult>) {
   const clock = fakeClock()
   const batches: ActivityBatch[] = []
   const states: unknown[] = []
+  const hooks: unknown[] = []
   const intake = createIntake({
     activity: {
       ingest(batch) {
@@ -47,12 +48,16 @@ function world(ingest?: (batch: ActivityBatch) => Promise<IngestResult>) {
           Promise.resolve({ accepted: length, duplicates: 0, next_seq: length + 1, changed: null })
         )
       },
+      ingestHook: (hook) => {
+        hooks.push(hook)
+        return Promise.resolve({ accepted: 1, duplicates: 0, next_seq: 2, changed: IDLE })
+      },
     },
     clock,
     log: silentLog,
     onState: (session, state) => states.push([session, state]),
   })
-  return { intake, clock, batches, states }
+  return { intake, clock, batches, states, hooks }
 }
 
 const unavailable = () => Promise.reject(new TurnbellError('store_unavailable', { detail: 'full' }))
@@ -94,6 +99,14 @@ describe('a report', () => {
     await intake.report(ADA, reportOf(1))
     expect(states).toEqual([[{ session_id: 's1', identity: 'ada', client: 'claude-code' }, IDLE]])
   })
+})
+
+test('a hook is passed on, and a changed state announced', async () => {
+  const { intake, states, hooks } = world()
+  const hook = { identity: 'ada', client: 'codex', body: { session_id: 's9' } }
+  await intake.reportHook(hook)
+  expect(hooks).toEqual([hook])
+  expect(states).toEqual([[{ session_id: 's9', identity: 'ada', client: 'codex' }, IDLE]])
 })
 
 describe('what cannot be stored', () => {
