@@ -28,40 +28,59 @@ export interface ActivityStore {
   /** Returns the sessions that have not ended. */
   openSessions(): Promise<SessionRow[]>
   /**
-   * Stores all of it or nothing. Rows are found by their ids. A field that is absent keeps its stored value, and a stored
-   * end is kept, so the order of a begin and its end does not matter. A missing project, request or task that a row
-   * names must be among the rows or stored.
+   * Stores all of it or nothing. Rows are found by their ids. A field that is absent keeps its stored value, as does an id
+   * that is null; the earliest `started_at`, the first `ended_at` and the first `status` are kept. The order of a begin and
+   * its end therefore does not matter, and both may be in the same call. A missing project, request or task that a row
+   * names should be among the rows or stored; a row is stored without it, too.
    *
-   * Counters of sessions, of projects and of hours always equal the stored actions.
+   * Counters of sessions, of projects and of hours always equal the stored actions. Rejects with `store_unavailable` if the
+   * disk refuses the write; the same rows may then be written again.
    */
   write(rows: ActivityRows): Promise<void>
 
-  projects(page: Page): Promise<Listed<ProjectActivity>>
-  project(by: { project_id?: string | undefined; path?: string | undefined }): Promise<ProjectActivity | null>
+  /**
+   * Lists are ordered by `started_at`, newest first, and rows with the same time by the order in which they were first
+   * written. `since` is included, `until` is not. All filters of an input must match. Throws `params_invalid` for a cursor
+   * that no list returned.
+   */
   sessions(input: SessionsInput): Promise<Listed<SessionListed>>
   requests(input: RequestsInput): Promise<Listed<RequestActivity>>
   tasks(input: TasksInput): Promise<Listed<TaskActivity>>
   subtasks(input: SubtasksInput): Promise<Listed<SubtaskActivity>>
   actions(input: ActionsInput): Promise<Listed<ActionActivity>>
-  /** Returns the rows of a tree: the newest sessions, and of them the newest requests and actions. */
+  /** Ordered by the time of the last change, newest first. */
+  projects(page: Page): Promise<Listed<ProjectActivity>>
+  /** Returns the project that matches all that is given; null without one, and if nothing is given. */
+  project(by: { project_id?: string | undefined; path?: string | undefined }): Promise<ProjectActivity | null>
+  /**
+   * Returns the rows of a tree: the newest sessions, of each the newest requests and actions, and the requests, tasks and
+   * subtasks that these belong to. Each session has an equal share of a bounded number of rows. Inputs, outputs and errors
+   * of actions are left out.
+   */
   tree(input: HierarchyInput): Promise<TreeRows>
+  /** Whole hours, all that overlap the time from `since` to `until`. Without `since`, from the oldest. */
   hourly(input: HourlyInput): Promise<Hourly>
+  /** The same hours, by tool; the most used ones. */
   toolsSummary(input: HourlyInput): Promise<ToolsSummary>
-  /** Numbers of rows, and those since the given time. */
+  /** Numbers of rows, and of those that began at the given time or later. */
   counts(since: Timestamp): Promise<ActivityCounts>
 
-  /** Returns the number of deleted sessions. */
+  /**
+   * Deletes the project, its sessions, and its requests and actions in other sessions. Other calls may run before it is
+   * complete. Returns the number of deleted sessions.
+   */
   deleteProject(project_id: string): Promise<number>
   /** Returns whether it existed. */
   deleteSession(session_id: SessionId): Promise<boolean>
   /** Returns the number of deleted actions. */
   deleteActions(session_id: SessionId): Promise<number>
   /**
-   * Deletes sessions whose last event is older than `before`, and then the oldest until the database is smaller than
-   * `bytes_max`. At most a bounded number of rows per call; `more` if another call would delete more.
+   * Deletes sessions whose last event is older than `before`, and then the oldest until `bytes()` is at most `bytes_max`;
+   * also projects without sessions that have not changed since `before`. At most a bounded number of rows per call; `more`
+   * if another call would delete more.
    */
   prune(before: Timestamp, bytes_max: number): Promise<Pruned>
-  /** Size of the database in bytes. */
+  /** Size of the stored data in bytes, without space that can be used again. */
   bytes(): Promise<number>
   close(): Promise<void>
 }
@@ -118,7 +137,7 @@ export interface SessionRow {
 /** A session with its counters. The module adds the state. */
 export type SessionListed = Omit<SessionActivity, 'state'> & { track: Json }
 
-/** The first known begin is stored: `started_at` may be a guess from a later event if `begun` is false. */
+/** `started_at` may be the time of a later event if the begin is not known yet. */
 interface Times {
   started_at: Timestamp
   ended_at?: Timestamp | undefined
@@ -161,6 +180,7 @@ export interface ActionRow extends Times {
   project_id: string | null
   request_id: string | null
   subtask_id: string | null
+  /** Stored as `unknown` until it is given. */
   tool_name?: string | undefined
   tool_type?: ToolType | undefined
   input?: Json | undefined

@@ -26,9 +26,30 @@ const action: fc.Arbitrary<ActionRow> = fc
 type Step = (store: ActivityStore) => Promise<unknown>
 const step: fc.Arbitrary<Step> = fc.oneof(
   { weight: 6, arbitrary: fc.array(action, { minLength: 1, maxLength: 8 }).map(writeActions) },
-  { weight: 1, arbitrary: fc.constantFrom('s1', 's2').map((id) => (store) => store.deleteActions(id)) },
-  { weight: 1, arbitrary: fc.constantFrom('s1', 's2').map((id) => (store) => store.deleteSession(id)) },
-  { weight: 1, arbitrary: fc.constantFrom('p1', 'p2').map((id) => (store) => store.deleteProject(id)) },
+  {
+    weight: 1,
+    arbitrary: fc.constantFrom('s1', 's2').map(
+      (id): Step =>
+        (store) =>
+          store.deleteActions(id),
+    ),
+  },
+  {
+    weight: 1,
+    arbitrary: fc.constantFrom('s1', 's2').map(
+      (id): Step =>
+        (store) =>
+          store.deleteSession(id),
+    ),
+  },
+  {
+    weight: 1,
+    arbitrary: fc.constantFrom('p1', 'p2').map(
+      (id): Step =>
+        (store) =>
+          store.deleteProject(id),
+    ),
+  },
   { weight: 1, arbitrary: fc.constant<Step>((store) => store.prune(timeAt(1), Number.MAX_SAFE_INTEGER)) },
 )
 

@@ -83,8 +83,8 @@ async function pages<Item>(list: (page: Page) => Promise<Listed<Item>>, limit: n
 }
 
 const SINCE = { since: timeAt(5), until: timeAt(15) }
-const STATUS = { status: 'failed' as const }
-const FILTERS = {
+const STATUS = { status: 'failed' }
+const FILTERS: Record<string, Filter[]> = {
   sessions: [
     { project_id: 'p1' },
     { identity: 'ada' },
@@ -93,34 +93,30 @@ const FILTERS = {
     { open: false },
     SINCE,
   ],
-  requests: [{ project_id: 'p1' }, { session_id: 's3' }, STATUS, { status: 'running' as const }, SINCE],
+  requests: [{ project_id: 'p1' }, { session_id: 's3' }, STATUS, { status: 'running' }, SINCE],
   tasks: [{ session_id: 's3' }, { request_id: 'r1' }, STATUS],
   subtasks: [{ session_id: 's3' }, { task_id: 't1' }, { agent_type: 'Plan' }, STATUS],
   actions: [
     ...[{ project_id: 'p1' }, { session_id: 's3' }, { request_id: 'r1' }, { subtask_id: 'b1' }],
-    ...[{ tool_name: 'Bash' }, { tool_type: 'mcp' as const }, STATUS, SINCE],
+    ...[{ tool_name: 'Bash' }, { tool_type: 'mcp' }, STATUS, SINCE],
   ],
 }
 
-interface Filter {
-  since?: string
-  until?: string
-  open?: boolean
-}
-function matches(item: object, { since, until, open, ...fields }: Filter & Record<string, unknown>): boolean {
+type Filter = Record<string, string | boolean>
+function matches(item: object, { since, until, open, ...fields }: Filter): boolean {
   const row = item as Record<string, unknown> & { started_at: string; ended_at: string | null }
   return (
-    (since === undefined || row.started_at >= since) &&
-    (until === undefined || row.started_at < until) &&
+    (since === undefined || row.started_at >= String(since)) &&
+    (until === undefined || row.started_at < String(until)) &&
     (open === undefined || (row.ended_at === null) === open) &&
     Object.entries(fields).every(([name, value]) => row[name] === value)
   )
 }
 
 /** Returns each filter, all pairs, and all of them together. */
-function combinations(filters: readonly object[]): object[] {
+function combinations(filters: readonly Filter[]): Filter[] {
   const pairs = filters.flatMap((one, at) => filters.slice(at + 1).map((other) => ({ ...one, ...other })))
-  return [...filters, ...pairs, Object.assign({}, ...filters) as object]
+  return [...filters, ...pairs, Object.assign({}, ...filters) as Filter]
 }
 
 export function describeActivityQueries(store: () => ActivityStore): void {
@@ -129,8 +125,8 @@ export function describeActivityQueries(store: () => ActivityStore): void {
       '%s are returned newest first, without gaps and repetitions, for every filter and pair of filters',
       async (list) => {
         await fill(store())
-        const read = (filter: object, page: Page) =>
-          store()[list]({ ...filter, ...page } as never) as Promise<Listed<{ started_at: string }>>
+        const read = (filter: Filter, page: Page) =>
+          store()[list]({ ...filter, ...page }) as Promise<Listed<{ started_at: string }>>
         const all = (await read({}, ALL)).items
         expect(all).toHaveLength(60)
         expect(all.map((item) => item.started_at)).toEqual(
@@ -139,11 +135,11 @@ export function describeActivityQueries(store: () => ActivityStore): void {
             .toSorted()
             .toReversed(),
         )
-        for (const filter of combinations(FILTERS[list])) {
+        for (const filter of combinations(FILTERS[list] ?? [])) {
           const expected = all.filter((item) => matches(item, filter))
           expect((await read(filter, ALL)).items, JSON.stringify(filter)).toEqual(expected)
         }
-        for (const filter of FILTERS[list]) {
+        for (const filter of FILTERS[list] ?? []) {
           const expected = all.filter((item) => matches(item, filter))
           expect(await pages((page) => read(filter, page), 13), JSON.stringify(filter)).toEqual(expected)
         }
@@ -302,7 +298,7 @@ export function describeActivityQueries(store: () => ActivityStore): void {
             cost_usd: since === timeAt(60) ? null : 30,
           },
           oldest_at: timeAt(0),
-          schema_version: expect.any(Number),
+          schema_version: (await store().counts(since)).schema_version,
         })
       }
     })

@@ -15,6 +15,11 @@ const CACHE_KIBIBYTES = 16 * 1024
 /** Size to which the -wal file is cut after a checkpoint. */
 const WAL_BYTES_MAX = 16 * 1024 * 1024
 const STATEMENTS_MAX = 200
+/**
+ * Size up to which the whole file is checked at the start. A file of 2 GiB would take up to a minute; damage of a larger
+ * file is found when its pages are read.
+ */
+const CHECKED_BYTES_MAX = 128 * 1024 * 1024
 
 export interface ActivityDatabase {
   db: ActivityDb
@@ -76,9 +81,13 @@ function prepareDatabase(database: Database.Database, file: string): void {
   database.pragma('synchronous = NORMAL')
   database.pragma(`cache_size = ${-CACHE_KIBIBYTES}`)
   database.pragma(`journal_size_limit = ${WAL_BYTES_MAX}`)
+  if (numberOf(database, 'page_count') * numberOf(database, 'page_size') <= CHECKED_BYTES_MAX) check(database)
+  migrate(database, file)
+}
+
+function check(database: Database.Database): void {
   const [found] = database.pragma('quick_check(1)') as { quick_check: string }[]
   if (found?.quick_check !== 'ok') throw damageFound(found?.quick_check ?? 'no result')
-  migrate(database, file)
 }
 
 function numberOf(database: Database.Database, pragma: string): number {

@@ -91,7 +91,7 @@ async function bounded<Row>(db: ActivityDb, plan: ListPlan, limit: number): Prom
   return { rows: rows.slice(0, limit), more: rows.length > limit }
 }
 
-/** Does not read inputs and outputs, which are not part of a tree and can be large. */
+/** Does not read inputs, outputs and the like, which are not part of a tree and can be large. */
 async function readActions(
   db: ActivityDb,
   session_id: string,
@@ -99,15 +99,16 @@ async function readActions(
 ): Promise<Bounded<ActionActivity>> {
   const rows = await db
     .selectFrom('actions')
-    .select(['action_id', 'session_id', 'project_id', 'request_id', 'subtask_id', 'tool_name', 'tool_type'])
-    .select(['status', 'duration_ms', 'exit_code', 'started_at', 'ended_at'])
+    .select(['action_id', 'project_id', 'request_id', 'subtask_id', 'tool_name', 'tool_type'])
+    .select(['status', 'duration_ms', 'started_at', 'ended_at'])
     .where('session_id', '=', session_id)
     .orderBy('started_at', 'desc')
     .orderBy('number', 'desc')
     .limit(limit + 1)
     .execute()
-  const left_out = { input: null, output: null, error: null, file_paths: [] }
-  return { rows: rows.slice(0, limit).map((row) => ({ ...row, ...left_out })), more: rows.length > limit }
+  const left_out = { input: null, output: null, error: null, file_paths: [], exit_code: null }
+  const actions = rows.slice(0, limit).map((row) => ({ ...row, session_id, ...left_out }))
+  return { rows: actions, more: rows.length > limit }
 }
 
 /** Adds requests that have one of the actions but are not among the newest. */

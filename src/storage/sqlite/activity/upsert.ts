@@ -21,6 +21,8 @@ export type Change =
 export interface UpsertPlan {
   table: WrittenTable
   key: readonly string[]
+  /** Columns that are only written if the row is inserted. */
+  inserted?: readonly string[]
   /** All other columns that are written. */
   columns: Readonly<Record<string, Change>>
 }
@@ -33,7 +35,7 @@ const SIZES = [64, 8, 1]
 /** Returns a function that writes rows. The keys of the rows must differ. A missing column is null. */
 export function createUpsert(plan: UpsertPlan): Upsert {
   const compiled = new Map<number, string>()
-  const names = [...plan.key, ...Object.keys(plan.columns)]
+  const names = [...plan.key, ...(plan.inserted ?? []), ...Object.keys(plan.columns)]
   const statementOf = (db: ActivityDb, size: number) => {
     const known = compiled.get(size)
     if (known !== undefined) return known

@@ -12,7 +12,7 @@ import { inChunks } from './in-chunks.ts'
 import { recountProjects, recountSessions, sumUsage } from './recount.ts'
 import type { ActivityDb } from './schema.ts'
 import { storableRow } from './storable-text.ts'
-import { createUpsert } from './upsert.ts'
+import { createUpsert, type UpsertPlan } from './upsert.ts'
 
 const UNKNOWN_TOOL = 'unknown'
 
@@ -91,16 +91,24 @@ const upsertSubtasks = createUpsert({
     ...{ agent_type: 'fill', parent_agent_id: 'fill', description: 'fill', result: 'fill' },
   },
 })
+const RESULTS: UpsertPlan['columns'] = {
+  ...({ status: 'replace', ended_at: 'keep', duration_ms: 'replace', exit_code: 'fill' } as const),
+  ...({ file_paths: 'fill', input: 'fill', output: 'fill', error: 'fill' } as const),
+}
+/** Columns of an action that only its begin changes. `mergedAction` has already combined them with the stored row. */
+const BEGUN = [
+  ...(['session_id', 'project_id', 'request_id', 'subtask_id'] as const),
+  ...(['tool_name', 'tool_type', 'started_at'] as const),
+] as const
+const REPLACED = Object.fromEntries(BEGUN.map((name) => [name, 'replace' as const]))
 const upsertActions = createUpsert({
-  table: 'actions',
-  key: ['action_id'],
-  columns: {
-    // `mergedAction` has already combined these with the stored row.
-    ...{ session_id: 'replace', project_id: 'replace', request_id: 'replace', subtask_id: 'replace' },
-    ...{ tool_name: 'replace', tool_type: 'replace', status: 'replace', duration_ms: 'replace' },
-    ...{ started_at: 'replace', ended_at: 'keep', exit_code: 'fill' },
-    ...{ file_paths: 'fill', input: 'fill', output: 'fill', error: 'fill' },
-  },
+  ...{ table: 'actions', key: ['action_id'] },
+  columns: { ...REPLACED, ...RESULTS },
+})
+/** For rows whose other columns are as stored, because SQLite rewrites the index of each column that is set. */
+const endActions = createUpsert({
+  ...{ table: 'actions', key: ['action_id'], inserted: BEGUN },
+  columns: RESULTS,
 })
 const upsertUsage = createUpsert({
   table: 'usage',
@@ -170,7 +178,15 @@ async function writeActions(db: ActivityDb, rows: readonly ActionRow[]): Promise
       .execute()
     const before = new Map(stored.map((action) => [action.action_id, action]))
     const after = chunk.map((row) => mergedAction(row, before.get(row.action_id)))
-    await upsertActions(db, after)
+    const isBegun = (action: (typeof after)[number]) => {
+      const stored = before.get(action.action_id)
+      return stored !== undefined && BEGUN.every((name) => stored[name] === action[name])
+    }
+    await upsertActions(
+      db,
+      after.filter((action) => !isBegun(action)),
+    )
+    await endActions(db, after.filter(isBegun))
     for (const action of stored) count(tally, action, -1)
     for (const action of after) count(tally, action, 1)
   })
