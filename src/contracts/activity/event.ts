@@ -23,7 +23,7 @@ export const CutText = z.object({
 export type CutText = z.infer<typeof CutText>
 
 /** A prompt, an output, an error: whole, or only its beginning. */
-export const CapturedText = z.union([z.string(), CutText])
+export const CapturedText = z.union([z.string(), CutText]).meta({ title: 'CapturedText' })
 export type CapturedText = z.infer<typeof CapturedText>
 
 /** A tool's input: any value, or the beginning of its JSON text. */

@@ -26,14 +26,16 @@ export const Evidence = z.object({
 })
 export type Evidence = z.infer<typeof Evidence>
 
-export const SessionState = z.object({
-  state: SessionStateName,
-  /** What it does or waits for: the tool, the question, the reason of a failure. */
-  what: z.string().nullable(),
-  waiting_for: WaitingFor.nullable(),
-  since: Timestamp,
-  evidence: Evidence,
-  /** What contradicts the state, for a person. */
-  conflict: z.string().nullable(),
-})
+export const SessionState = z
+  .object({
+    state: SessionStateName,
+    /** What it does or waits for: the tool, the question, the reason of a failure. */
+    what: z.string().nullable(),
+    waiting_for: WaitingFor.nullable(),
+    since: Timestamp,
+    evidence: Evidence,
+    /** What contradicts the state, for a person. */
+    conflict: z.string().nullable(),
+  })
+  .meta({ title: 'SessionState' })
 export type SessionState = z.infer<typeof SessionState>

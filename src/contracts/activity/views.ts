@@ -26,109 +26,123 @@ export type ToolType = z.infer<typeof ToolType>
 /** `ended_at` is null while it runs. */
 const TIMES = { started_at: Timestamp, ended_at: Timestamp.nullable() }
 
-export const Usage = z.object({
-  input_tokens: Count,
-  output_tokens: Count,
-  cache_read_tokens: Count,
-  cache_write_tokens: Count,
-  /** Null if the client never reported a cost. */
-  cost_usd: z.number().nullable(),
-})
+export const Usage = z
+  .object({
+    input_tokens: Count,
+    output_tokens: Count,
+    cache_read_tokens: Count,
+    cache_write_tokens: Count,
+    /** Null if the client never reported a cost. */
+    cost_usd: z.number().nullable(),
+  })
+  .meta({ title: 'Usage' })
 export type Usage = z.infer<typeof Usage>
 
-export const ProjectActivity = z.object({
-  project_id: Id,
-  path: Root,
-  name: z.string(),
-  created_at: Timestamp,
-  updated_at: Timestamp,
-  sessions: Count,
-  requests: Count,
-  actions: Count,
-  errors: Count,
-})
+export const ProjectActivity = z
+  .object({
+    project_id: Id,
+    path: Root,
+    name: z.string(),
+    created_at: Timestamp,
+    updated_at: Timestamp,
+    sessions: Count,
+    requests: Count,
+    actions: Count,
+    errors: Count,
+  })
+  .meta({ title: 'ProjectActivity' })
 export type ProjectActivity = z.infer<typeof ProjectActivity>
 
-export const SessionActivity = z.object({
-  session_id: SessionId,
-  identity: Identity,
-  client: ClientName,
-  project_id: Id.nullable(),
-  /** The session that this one continues. */
-  continues: SessionId.nullable(),
-  model: z.string().nullable(),
-  ...TIMES,
-  state: SessionState,
-  total_tools_used: Count,
-  total_success: Count,
-  total_errors: Count,
-  usage: Usage,
-  context_tokens: Count.nullable(),
-  context_window: Count.nullable(),
-})
+export const SessionActivity = z
+  .object({
+    session_id: SessionId,
+    identity: Identity,
+    client: ClientName,
+    project_id: Id.nullable(),
+    /** The session that this one continues. */
+    continues: SessionId.nullable(),
+    model: z.string().nullable(),
+    ...TIMES,
+    state: SessionState,
+    total_tools_used: Count,
+    total_success: Count,
+    total_errors: Count,
+    usage: Usage,
+    context_tokens: Count.nullable(),
+    context_window: Count.nullable(),
+  })
+  .meta({ title: 'SessionActivity' })
 export type SessionActivity = z.infer<typeof SessionActivity>
 
 /** A prompt and the turn that answers it. */
-export const RequestActivity = z.object({
-  request_id: Id,
-  session_id: SessionId,
-  project_id: Id.nullable(),
-  turn_seq: Count,
-  prompt: CapturedText.nullable(),
-  prompt_type: z.string().nullable(),
-  status: WorkStatus,
-  error: CapturedText.nullable(),
-  ...TIMES,
-})
+export const RequestActivity = z
+  .object({
+    request_id: Id,
+    session_id: SessionId,
+    project_id: Id.nullable(),
+    turn_seq: Count,
+    prompt: CapturedText.nullable(),
+    prompt_type: z.string().nullable(),
+    status: WorkStatus,
+    error: CapturedText.nullable(),
+    ...TIMES,
+  })
+  .meta({ title: 'RequestActivity' })
 export type RequestActivity = z.infer<typeof RequestActivity>
 
 /** A wave: the subagents of one request that ran at the same time. */
-export const TaskActivity = z.object({
-  task_id: Id,
-  request_id: Id,
-  session_id: SessionId,
-  wave_number: z.number().int().min(1),
-  status: WorkStatus,
-  ...TIMES,
-})
+export const TaskActivity = z
+  .object({
+    task_id: Id,
+    request_id: Id,
+    session_id: SessionId,
+    wave_number: z.number().int().min(1),
+    status: WorkStatus,
+    ...TIMES,
+  })
+  .meta({ title: 'TaskActivity' })
 export type TaskActivity = z.infer<typeof TaskActivity>
 
 /** The work of one subagent. */
-export const SubtaskActivity = z.object({
-  subtask_id: Id,
-  task_id: Id,
-  session_id: SessionId,
-  agent_id: z.string(),
-  agent_type: z.string().nullable(),
-  /** The subagent that started it; null for the main agent. */
-  parent_agent_id: z.string().nullable(),
-  description: CapturedText.nullable(),
-  status: WorkStatus,
-  result: CapturedText.nullable(),
-  ...TIMES,
-})
+export const SubtaskActivity = z
+  .object({
+    subtask_id: Id,
+    task_id: Id,
+    session_id: SessionId,
+    agent_id: z.string(),
+    agent_type: z.string().nullable(),
+    /** The subagent that started it; null for the main agent. */
+    parent_agent_id: z.string().nullable(),
+    description: CapturedText.nullable(),
+    status: WorkStatus,
+    result: CapturedText.nullable(),
+    ...TIMES,
+  })
+  .meta({ title: 'SubtaskActivity' })
 export type SubtaskActivity = z.infer<typeof SubtaskActivity>
 
 /** One tool call. */
-export const ActionActivity = z.object({
-  action_id: Id,
-  session_id: SessionId,
-  project_id: Id.nullable(),
-  request_id: Id.nullable(),
-  /** Null for the main agent. */
-  subtask_id: Id.nullable(),
-  /** For a skill or a subagent its name, otherwise the name of the tool. */
-  tool_name: z.string(),
-  tool_type: ToolType,
-  input: CapturedValue.nullable(),
-  output: CapturedText.nullable(),
-  error: CapturedText.nullable(),
-  file_paths: z.array(z.string()),
-  exit_code: z.number().int().nullable(),
-  duration_ms: Count.nullable(),
-  status: ActionStatus,
-  ...TIMES,
-})
+export const ActionActivity = z
+  .object({
+    action_id: Id,
+    session_id: SessionId,
+    project_id: Id.nullable(),
+    request_id: Id.nullable(),
+    /** Null for the main agent. */
+    subtask_id: Id.nullable(),
+    /** For a skill or a subagent its name, otherwise the name of the tool. */
+    tool_name: z.string(),
+    tool_type: ToolType,
+    input: CapturedValue.nullable(),
+    output: CapturedText.nullable(),
+    error: CapturedText.nullable(),
+    file_paths: z.array(z.string()),
+    exit_code: z.number().int().nullable(),
+    duration_ms: Count.nullable(),
+    status: ActionStatus,
+    ...TIMES,
+  })
+  .meta({ title: 'ActionActivity' })
 export type ActionActivity = z.infer<typeof ActionActivity>
 
 // --- pages
@@ -219,7 +233,7 @@ const ActionNode = ActionActivity.pick({
   duration_ms: true,
   started_at: true,
   ended_at: true,
-})
+}).meta({ title: 'ActionNode' })
 const SubtaskNode = SubtaskActivity.pick({
   subtask_id: true,
   agent_id: true,
@@ -229,10 +243,14 @@ const SubtaskNode = SubtaskActivity.pick({
   status: true,
   started_at: true,
   ended_at: true,
-}).extend({ actions: z.array(ActionNode) })
-const TaskNode = TaskActivity.pick({ task_id: true, wave_number: true, status: true }).extend({
-  subtasks: z.array(SubtaskNode),
 })
+  .extend({ actions: z.array(ActionNode) })
+  .meta({ title: 'SubtaskNode' })
+const TaskNode = TaskActivity.pick({ task_id: true, wave_number: true, status: true })
+  .extend({
+    subtasks: z.array(SubtaskNode),
+  })
+  .meta({ title: 'TaskNode' })
 const RequestNode = RequestActivity.pick({
   request_id: true,
   turn_seq: true,
@@ -241,11 +259,13 @@ const RequestNode = RequestActivity.pick({
   status: true,
   started_at: true,
   ended_at: true,
-}).extend({
-  /** Calls of the main agent. */
-  actions: z.array(ActionNode),
-  tasks: z.array(TaskNode),
 })
+  .extend({
+    /** Calls of the main agent. */
+    actions: z.array(ActionNode),
+    tasks: z.array(TaskNode),
+  })
+  .meta({ title: 'RequestNode' })
 const SessionNode = SessionActivity.pick({
   session_id: true,
   identity: true,
@@ -253,7 +273,9 @@ const SessionNode = SessionActivity.pick({
   state: true,
   started_at: true,
   ended_at: true,
-}).extend({ requests: z.array(RequestNode) })
+})
+  .extend({ requests: z.array(RequestNode) })
+  .meta({ title: 'SessionNode' })
 /** Project -> session -> request -> task -> subtask -> action, each oldest first. */
 export const Hierarchy = z.object({
   project: ProjectActivity.nullable(),
@@ -346,8 +368,8 @@ export type CleanupStats = z.infer<typeof CleanupStats>
 export const CompletenessInput = z.strictObject({ session_id: SessionId.optional() })
 export const Completeness = z.object({
   received: Count,
-  /** Ranges of missing numbers, both ends included. */
-  missing: z.array(z.tuple([z.number().int(), z.number().int()])),
+  /** Ranges `[from, to]` of missing numbers, both ends included. */
+  missing: z.array(z.array(z.number().int()).length(2)),
   /** Events that arrived through the spool. */
   spooled: Count,
   /** Events that the shim or the hub could not store. */
