@@ -5,8 +5,15 @@
  */
 import { memoizeByRef } from '../lib/memoize.ts'
 
-/** A character, a set of characters, or a repetition: of any characters, or of all but a slash. */
-type Token = { literal: string } | { set: (character: string) => boolean } | { any: boolean }
+/**
+ * A character, a set of characters, a repetition of any characters or of all but a slash, or a choice: the next two tokens,
+ * which match folders, or what follows them.
+ */
+type Token =
+  | { literal: string }
+  | { set: (character: string) => boolean }
+  | { any: boolean }
+  | { folders: true }
 
 export interface DenyGlobs {
   /** Without globs, everything is allowed. */
@@ -31,10 +38,9 @@ export const denyGlobs: (globs: readonly string[]) => DenyGlobs = memoizeByRef((
     deniesPath(path) {
       const whole = path.slice(0, PATH_LENGTH_MAX).replaceAll('\\', '/')
       const segments = whole.split('/').filter((segment) => segment !== '' && segment !== '.')
-      const root = whole.startsWith('/') ? '/' : ''
-      const folders = segments.map((_, index) => root + segments.slice(0, index + 1).join('/'))
+      const normal = (whole.startsWith('/') ? '/' : '') + segments.join('/')
       return patterns.some(({ tokens, inSegment }) =>
-        (inSegment ? segments : folders).some((text) => matches(tokens, text)),
+        inSegment ? segments.some((segment) => matches(tokens, segment)) : matches(tokens, normal, true),
       )
     },
   }
@@ -64,9 +70,13 @@ function tokensOf(glob: string): Token[] {
     const character = glob.charAt(at)
     if (character === '*') {
       const across = glob.charAt(at + 1) === '*'
-      // `**/` also matches nothing.
-      if (across) at += glob.charAt(at + 2) === '/' && (at === 0 || glob.charAt(at - 1) === '/') ? 2 : 1
-      tokens.push({ any: across })
+      if (across && glob.charAt(at + 2) === '/' && (at === 0 || glob.charAt(at - 1) === '/')) {
+        tokens.push({ folders: true }, { any: true }, { literal: '/' })
+        at += 2
+      } else {
+        tokens.push({ any: across })
+        if (across) at += 1
+      }
     } else if (character === '?') tokens.push({ set: (one) => one !== '/' })
     else if (character === '[') {
       const set = /^\[([!^]?)(\]?[^\]/]*)\]/.exec(glob.slice(at))
@@ -91,14 +101,18 @@ function setOf(text: string, negated: boolean): (character: string) => boolean {
   return (one) => one !== '/' && ranges.some(([from, to]) => from <= one && one <= to) !== negated
 }
 
-/** Follows all ways at once, so the time is bounded by the product of both lengths. */
-function matches(tokens: readonly Token[], text: string): boolean {
+/**
+ * Follows all ways at once, so the time is bounded by the product of both lengths. With `folders`, a match of a folder that
+ * contains the path is enough.
+ */
+function matches(tokens: readonly Token[], text: string, folders = false): boolean {
   let states = withSkips(tokens, new Set([0]))
   for (const character of text) {
+    if (folders && character === '/' && states.has(tokens.length)) return true
     const next = new Set<number>()
     for (const state of states) {
       const token = tokens[state]
-      if (token === undefined) continue
+      if (token === undefined || 'folders' in token) continue
       if ('any' in token) {
         if (token.any || character !== '/') next.add(state)
       } else if ('set' in token ? token.set(character) : token.literal === character) next.add(state + 1)
@@ -109,11 +123,13 @@ function matches(tokens: readonly Token[], text: string): boolean {
   return states.has(tokens.length)
 }
 
-/** A repetition may be empty. */
+/** A repetition may be empty. Adds to the set while it is read, which visits the added states, too. */
 function withSkips(tokens: readonly Token[], states: Set<number>): Set<number> {
   for (const state of states) {
     const token = tokens[state]
-    if (token !== undefined && 'any' in token) states.add(state + 1)
+    if (token === undefined) continue
+    if ('any' in token || 'folders' in token) states.add(state + 1)
+    if ('folders' in token) states.add(state + 3)
   }
   return states
 }

@@ -1,6 +1,6 @@
 /** Turns events of one session into rows: its requests, waves, subagents, tool calls and usage. */
 import type { ActivityEvent, EndStatus } from '../../contracts/activity/event.ts'
-import type { Json, Timestamp } from '../../contracts/ids.ts'
+import type { Timestamp } from '../../contracts/ids.ts'
 import type { ActionRow, ActivityRows, SubtaskRow, TaskRow } from '../../ports/activity-store.ts'
 import { defined } from '../lib/defined.ts'
 import type { FilteredEvent } from './content-filter.ts'

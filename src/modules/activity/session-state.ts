@@ -165,9 +165,10 @@ function sessionStarted({ track, event, late }: Applied<'session.started'>): voi
     if (track.pid === null) Object.assign(track, { pid, pid_started })
     return
   }
-  if (!isAfterEnd(track, event.at)) return
   const open = track.base.state !== 'ended'
   const sameProcess = pid !== null && pid === track.pid && pid_started === track.pid_started
+  // The end of a process is noticed late, and another process may have continued the session before.
+  if (!isAfterEnd(track, event.at) && (pid === null || sameProcess)) return
   const continues = open && (reason === 'clear' || reason === 'compact' || sameProcess)
   endCompaction(track, event.seq)
   if (!continues) {

@@ -74,17 +74,17 @@ const MISSING_MAX = 1_000
 
 /** Assembles the tree, oldest first. An action whose subagent is not among the rows is listed with its request. */
 export function hierarchyOf(rows: TreeRows, now: number): Hierarchy {
-  const tasks = groupBy(oldestFirst(rows.tasks), (task) => task.request_id)
-  const subtasks = groupBy(oldestFirst(rows.subtasks), (subtask) => subtask.task_id)
+  const tasks = groupBy(byStart(rows.tasks), (task) => task.request_id)
+  const subtasks = groupBy(byStart(rows.subtasks), (subtask) => subtask.task_id)
   const known = new Set(rows.subtasks.map(({ subtask_id }) => subtask_id))
   const ofAgent = (action: ActionActivity) => action.subtask_id !== null && known.has(action.subtask_id)
-  const actions = oldestFirst(rows.actions)
+  const actions = newestLast(rows.actions)
   const byAgent = groupBy(actions.filter(ofAgent), (action) => action.subtask_id ?? '')
   const byRequest = groupBy(
     actions.filter((action) => !ofAgent(action)),
     (action) => action.request_id ?? '',
   )
-  const requests = groupBy(oldestFirst(rows.requests), (request) => request.session_id)
+  const requests = groupBy(newestLast(rows.requests), (request) => request.session_id)
 
   const subtaskNode = (subtask: SubtaskActivity) => {
     const { subtask_id, agent_id, agent_type, parent_agent_id, description, status, started_at, ended_at } =
@@ -109,7 +109,7 @@ export function hierarchyOf(rows: TreeRows, now: number): Hierarchy {
   }
   return {
     project: rows.project,
-    sessions: oldestFirst(rows.sessions).map((session) => {
+    sessions: newestLast(rows.sessions).map((session) => {
       const { session_id, identity, client, started_at, ended_at, track } = session
       return {
         ...{ session_id, identity, client, started_at, ended_at },
@@ -126,9 +126,12 @@ function actionNode(action: ActionActivity) {
   return { action_id, tool_name, tool_type, status, duration_ms, started_at, ended_at }
 }
 
-/** Keeps the given order of rows with the same time reversed, because the store returns the newest first. */
-function oldestFirst<Row extends { started_at: Timestamp }>(rows: readonly Row[]): Row[] {
-  return rows
-    .toReversed()
-    .sort((a, b) => (a.started_at < b.started_at ? -1 : a.started_at > b.started_at ? 1 : 0))
+/** The store returns the newest first. */
+function newestLast<Row extends { started_at: Timestamp }>(rows: readonly Row[]): Row[] {
+  return byStart(rows.toReversed())
+}
+
+/** Rows with the same time keep their order. */
+function byStart<Row extends { started_at: Timestamp }>(rows: readonly Row[]): Row[] {
+  return rows.toSorted((a, b) => (a.started_at < b.started_at ? -1 : a.started_at > b.started_at ? 1 : 0))
 }

@@ -137,7 +137,7 @@ describe('a captured text', () => {
       const captured = await redactor.capture(text)
       expect(JSON.stringify(captured)).not.toContain('ghp_')
     }
-    // So much is replaced that the stored part would reach the end of the checked part.
+    // The replacements are short, so the stored part would reach the end of the checked part.
     const pems = `${PEM.join('\n')}\n`.repeat(1_000)
     expect(JSON.stringify(await redactor.capture(pems))).not.toContain('MIIE')
   })
