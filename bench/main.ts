@@ -4,6 +4,7 @@ import os from 'node:os'
 import path from 'node:path'
 import { commandOptions, needDirectory } from '../test/support/command/command-options.mjs'
 import type { Ending } from '../test/support/command/ending.mjs'
+import { activityQueries } from './goals/activity-queries.ts'
 import { claudeEvents } from './goals/claude-events.ts'
 import { claudeRun } from './goals/claude-run.ts'
 import { daemonIdle } from './goals/daemon-idle.ts'
@@ -43,6 +44,7 @@ const BENCHES: Record<string, () => Promise<Figure[]>> = {
   growth,
   memory,
   search,
+  'activity-queries': activityQueries,
   team,
 }
 /** Runs only if it is named: it needs the real clients, and ten minutes are not enough for all. */
