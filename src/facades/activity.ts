@@ -150,8 +150,7 @@ export const activity = defineFacade({
       handle: (activity, input) => activity.subtasks(input),
     }),
     actions: read({
-      summary:
-        'Tool calls: {project_id?, session_id?, request_id?, subtask_id?, tool_name?, tool_type?, status?, since?, until?, limit?, cursor?}.',
+      summary: 'Tool calls, by project, session, request, subtask, tool, type, status and time.',
       input: ActionsInput,
       output: ActionsPage,
       errors: ['params_invalid'],

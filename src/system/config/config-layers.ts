@@ -29,6 +29,7 @@ export const ENVIRONMENT_KEYS: Record<string, readonly string[]> = {
   TURNBELL_SANDBOX_EXEC: ['sandbox', 'exec'],
   TURNBELL_SANDBOX_NETWORK: ['sandbox', 'network'],
   TURNBELL_MODEL_DIR: ['memory', 'model_dir'],
+  TURNBELL_ACTIVITY: ['activity', 'capture'],
   TURNBELL_LOG_LEVEL: ['log', 'level'],
   TURNBELL_CLAUDE_CODE: ['clients', 'claude_code'],
 }

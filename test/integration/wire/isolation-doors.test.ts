@@ -146,6 +146,7 @@ const UPGRADE = {
 const BODIES: Readonly<Record<string, object>> = {
   'POST /call': { tool: 'personas', action: 'list' },
   'POST /batch': { calls: [] },
+  'POST /activity': { session_id: 'x', client: 'codex', events: [] },
   'POST /hook/:client': { hook_event_name: 'Stop', session_id: 'x' },
   'POST /session/end': {},
   'POST /mcp': { jsonrpc: '2.0', id: 1, method: 'ping' },
