@@ -36,7 +36,7 @@ export async function redactEvent<Event extends ReportedEvent>(
   const fields = await Promise.all(
     Object.entries(event.data).map(async ([name, value]): Promise<[string, unknown]> => {
       if (KEPT.has(name) || value === undefined) return [name, value]
-      if (name === 'input') return [name, await captureValue(value as Json | CutText, redactor)]
+      if (name === 'input') return [name, await captureValue(value, redactor)]
       return [name, await redactText(value as CapturedText | Exclude<Json, object>, redactor)]
     }),
   )
@@ -65,14 +65,22 @@ async function redactCut(cut: CutText, redactor: Redactor): Promise<CutText> {
   return { ...cut, text: typeof captured === 'string' ? captured : captured.text }
 }
 
-async function redactJson(value: Json, redactor: Redactor): Promise<Json> {
+/** Values that are nested deeper become their JSON text, because each level takes a part of the stack. */
+const DEPTH_MAX = 64
+
+async function redactJson(value: Json, redactor: Redactor, depth = 0): Promise<Json> {
   if (typeof value === 'string') return redactor.redact(value)
   if (typeof value !== 'object' || value === null) return value
-  if (Array.isArray(value)) return Promise.all(value.map((inner) => redactJson(inner, redactor)))
+  if (depth === DEPTH_MAX) return redactor.redact(JSON.stringify(value))
+  if (Array.isArray(value)) return Promise.all(value.map((inner) => redactJson(inner, redactor, depth + 1)))
   const members = await Promise.all(
     Object.entries(value).map(async ([name, inner]): Promise<[string, Json]> => {
       if (typeof inner === 'string' && inner !== '' && SECRET_NAME.test(name)) return [name, REDACTED]
-      return [await redactor.redact(name), await redactJson(inner, redactor)]
+      const [clean, content] = await Promise.all([
+        redactor.redact(name),
+        redactJson(inner, redactor, depth + 1),
+      ])
+      return [clean, content]
     }),
   )
   return Object.fromEntries(members)

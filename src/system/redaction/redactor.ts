@@ -34,6 +34,8 @@ export function createRedactor(): Redactor {
       )
       texts.forEach(({ resolve }, index) => resolve(redacted[index] ?? REDACTED))
     } catch (error) {
+      // If loading failed, the next call tries again.
+      loaded = null
       for (const { reject } of texts) reject(error)
     }
   }
