@@ -131,7 +131,10 @@ function foldRequest(
   const { track } = draft.session
   const { prompt, prompt_type } = event.data
   if (track.prompted_turn === turn_seq) return
-  draft.session = { ...draft.session, track: { ...track, prompted_turn: turn_seq } }
+  draft.session = {
+    ...draft.session,
+    track: { ...track, prompted_turn: Math.max(track.prompted_turn ?? 0, turn_seq) },
+  }
   addRequest(draft, turn_seq, at, defined({ prompt, prompt_type }))
 }
 
