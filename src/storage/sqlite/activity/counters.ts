@@ -68,7 +68,7 @@ export function count(tally: Tally, action: CountedAction, sign: 1 | -1): void {
 function countHour(tally: Tally, project_id: string, action: CountedAction, sign: 1 | -1): void {
   const { tool_name, tool_type, duration_ms } = action
   const hour = hourOf(action.started_at)
-  const row = entryOf(tally.hours, JSON.stringify([project_id, hour, tool_name, tool_type]), () => ({
+  const row = entryOf(tally.hours, `${project_id}\0${hour}\0${tool_name}\0${tool_type}`, () => ({
     ...{ project_id, hour, tool_name, tool_type },
     ...{ actions: 0, errors: 0, duration_ms: 0, durations: 0 },
   }))

@@ -123,7 +123,7 @@ export function migrate(database: Database.Database, file: string): void {
 }
 
 /** Returns 0 for an empty database. */
-export function storedVersion(database: Database.Database): number {
+function storedVersion(database: Database.Database): number {
   const tables = database.prepare("SELECT 1 FROM sqlite_master WHERE name = 'schema_version'").all()
   if (tables.length === 0) return 0
   const [row] = database.prepare('SELECT max(version) AS version FROM schema_version').all() as {

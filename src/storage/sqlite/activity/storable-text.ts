@@ -11,11 +11,12 @@ export function storableText(text: string): string {
 
 /** Applies `storableText` to the text fields of a row. Returns the row itself if nothing changes. */
 export function storableRow<Row extends object>(row: Row): Row {
-  const changed: [string, string][] = []
-  for (const [name, value] of Object.entries(row)) {
+  let result: Row | null = null
+  for (const name of Object.keys(row) as (keyof Row)[]) {
+    const value = row[name]
     if (typeof value !== 'string') continue
     const stored = storableText(value)
-    if (stored !== value) changed.push([name, stored])
+    if (stored !== value) result = { ...(result ?? row), [name]: stored }
   }
-  return changed.length === 0 ? row : { ...row, ...Object.fromEntries(changed) }
+  return result ?? row
 }

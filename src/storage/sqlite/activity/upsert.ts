@@ -47,16 +47,17 @@ export function createUpsert(plan: UpsertPlan): Upsert {
     let start = 0
     for (const size of SIZES) {
       for (; rows.length - start >= size; start += size) {
-        const values = rows.slice(start, start + size).flatMap((row) => valuesOf(row, names))
+        const values: Value[] = []
+        for (let at = start; at < start + size; at++) addValues(values, rows[at] ?? {}, names)
         await db.executeQuery(CompiledQuery.raw(statementOf(db, size), values))
       }
     }
   }
 }
 
-function valuesOf(row: object, names: readonly string[]): Value[] {
+function addValues(values: Value[], row: object, names: readonly string[]): void {
   const fields = row as Readonly<Record<string, Value | undefined>>
-  return names.map((name) => fields[name] ?? null)
+  for (const name of names) values.push(fields[name] ?? null)
 }
 
 function compile(db: ActivityDb, plan: UpsertPlan, names: readonly string[], size: number): string {
