@@ -5,6 +5,7 @@ import path from 'node:path'
 import { commandOptions, needDirectory } from '../test/support/command/command-options.mjs'
 import type { Ending } from '../test/support/command/ending.mjs'
 import { activityQueries } from './goals/activity-queries.ts'
+import { capture } from './goals/capture.ts'
 import { claudeEvents } from './goals/claude-events.ts'
 import { claudeRun } from './goals/claude-run.ts'
 import { daemonIdle } from './goals/daemon-idle.ts'
@@ -44,6 +45,7 @@ const BENCHES: Record<string, () => Promise<Figure[]>> = {
   growth,
   memory,
   search,
+  capture,
   'activity-queries': activityQueries,
   team,
 }
