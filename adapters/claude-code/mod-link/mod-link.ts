@@ -41,6 +41,8 @@ export interface ModLinkDeps {
   version: string
   /** False if the configuration switches the module off. */
   enabled: boolean
+  /** Whether events need what people, models and tools wrote. Default: no. */
+  content?: boolean
   /** Returns a new random id. */
   newEpoch: () => string
   clock: Pick<Clock, 'after'>
@@ -184,7 +186,7 @@ function createAttachment(deps: ModLinkDeps, bells: BellExchange) {
           'turnbell was updated; a restart of the session updates both',
         )
       deps.onAttached(hello)
-      return { mode: 'on', epoch: module.epoch, version }
+      return { mode: 'on', epoch: module.epoch, version, content: deps.content === true }
     },
 
     /** Returns the module if it has this epoch, and records that it lives. */

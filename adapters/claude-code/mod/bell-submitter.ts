@@ -19,22 +19,26 @@ export interface BellSubmitterDeps {
 }
 
 export interface BellSubmitter {
+  /** Whether the prompt contains the doorbell that is under way. The client adds a frame, and may join it with a waiting prompt. */
+  isBell: (prompt: string) => boolean
   /** Resolves after the report; never rejects. */
   ring: (bell: SubmittedBell) => Promise<void>
 }
 
 export function bellSubmitter({ submit, busy, report }: BellSubmitterDeps): BellSubmitter {
-  let is_under_way = false
+  /** Text of the doorbell that the client has not answered. */
+  let under_way: string | null = null
   return {
+    isBell: (prompt) => under_way !== null && prompt.includes(under_way),
     async ring({ doorbell_id, text }) {
       const bell = { kind: 'bell', doorbell_id } as const
-      if (is_under_way || busy() === true) return report({ ...bell, dropped: 'busy' })
-      is_under_way = true
+      if (under_way !== null || busy() === true) return report({ ...bell, dropped: 'busy' })
+      under_way = text
       const drop = await submit(text).then(
         (result) => result.drop,
         (error: unknown) => String(error),
       )
-      is_under_way = false
+      under_way = null
       report(drop === undefined ? bell : { ...bell, ...dropOf(drop) })
     },
   }

@@ -70,6 +70,7 @@ interface OfAgent {
 
 export interface SessionStart {
   isInteractive: boolean
+  cwd?: string | undefined
 }
 export interface SessionEnd {
   reason: string
@@ -81,12 +82,15 @@ export interface PromptSubmit {
 }
 export interface TurnStart extends OfAgent {
   turnId: string
+  /** The prompt as the model gets it. */
+  text?: string | undefined
 }
 export interface TurnComplete extends OfAgent {
   turnId: string
   reason: string
   usage?: object | undefined
 }
+/** With the fields of the tool's input. */
 export interface ToolCall extends OfAgent {
   tool: string
   tool_use_id: string
@@ -94,6 +98,8 @@ export interface ToolCall extends OfAgent {
 export interface ToolResult {
   isError?: boolean | undefined
   deny?: string | undefined
+  /** The output or the error, as the model gets it. */
+  text?: string | undefined
 }
 export interface ToolDecision {
   decision: string
@@ -107,6 +113,8 @@ export interface AgentSpawn {
 export interface AgentReport {
   agentId: string
   status?: string | undefined
+  /** Its last answer. */
+  text?: string | undefined
 }
 export interface SessionMeasure {
   context?: { tokens?: number | undefined; window?: number | undefined } | undefined

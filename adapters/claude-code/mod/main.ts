@@ -12,6 +12,7 @@ export function register(on: On): void {
   on('session.start', ($, e, next) => {
     mod.start({
       interactive: e.isInteractive,
+      cwd: e.cwd,
       variables: async () => ({
         HOME: await $.env.get('HOME'),
         TURNBELL_PERSONA: await $.env.get('TURNBELL_PERSONA'),

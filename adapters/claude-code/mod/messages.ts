@@ -9,6 +9,7 @@
  * The module runs without Node.js and without packages, so it imports only the types of this file.
  */
 import * as z from 'zod'
+import { CapturedText } from '../../../src/contracts/activity/event.ts'
 import { LIMITS } from '../../../src/contracts/limits/limits.ts'
 import type { TeamView } from '../../../src/contracts/team-view.ts'
 
@@ -18,6 +19,12 @@ const Count = z.number().int().min(0)
 const TIME_MAX = 8_640_000_000_000_000
 /** The client's time in milliseconds since 1970. */
 const Time = z.number().min(0).max(TIME_MAX)
+
+/**
+ * What a person, a model or a tool wrote. Only if the worker wants it; absent also if it is not a text or too much waits. One
+ * that cannot be read counts as absent, because the event is needed without it, too.
+ */
+const Content = CapturedText.optional().catch(undefined)
 
 const WAITING = { call: Text, tool: Text, why: Text.optional(), agent: Text.optional() }
 const AGENT = { agent: Text, parent: Text.optional(), type: Text.optional(), task: Text.optional() }
@@ -35,6 +42,8 @@ export const Hello = z.object({
   /** False with `-p`: the worker switches the module off, because an open request would delay the client's exit. */
   interactive: z.boolean(),
   session_id: Text,
+  /** Working directory; absent from older modules. */
+  cwd: z.string().max(4_096).optional().catch(undefined),
   /** Whether a turn of the main agent runs; null after a reload, which may have happened during a turn. */
   busy: z.boolean().nullable(),
   /** The running turn of the main agent; absent if none runs or it is unknown. */
@@ -47,9 +56,9 @@ export const Hello = z.object({
 })
 export type Hello = z.infer<typeof Hello>
 
-/** `off`: the module must do nothing more, for the named reason. */
+/** `off`: the module must do nothing more, for the named reason. Without `content`, events contain only facts. */
 export type HelloAnswer =
-  | { mode: 'on'; epoch: string; version: string }
+  | { mode: 'on'; epoch: string; version: string; content?: boolean }
   | { mode: 'off'; reason: 'protocol' | 'configured' | 'headless'; version: string }
 
 /** Why the client did not begin a turn with a doorbell. */
@@ -71,10 +80,18 @@ const Figure = Count.optional().catch(undefined)
 /** `agent` is the id of a subagent; absent for the main agent. `turn` and `call` are the client's own ids. */
 export const ModEvent = z.discriminatedUnion('kind', [
   /** The session continues under another id, after `/clear` or a resume in the client. */
-  z.object({ kind: z.literal('session'), session_id: Text }),
+  z.object({ kind: z.literal('session'), session_id: Text, reason: Text.optional() }),
   /** `during` is the running turn into which the prompt was typed. */
   z.object({ kind: z.literal('prompt'), origin: Text, during: Text.optional() }),
-  z.object({ kind: z.literal('turn_started'), turn: Text, agent: Text.optional() }),
+  z.object({
+    kind: z.literal('turn_started'),
+    turn: Text,
+    agent: Text.optional(),
+    /** It begins with a doorbell. */
+    bell: z.boolean().optional(),
+    /** The prompt. */
+    content: Content,
+  }),
   z.object({
     kind: z.literal('turn_ended'),
     turn: Text,
@@ -94,16 +111,27 @@ export const ModEvent = z.discriminatedUnion('kind', [
   /** The client asks a person. */
   z.object({ kind: z.literal('waiting_started'), ...WAITING }),
   z.object({ kind: z.literal('waiting_ended'), call: Text }),
-  z.object({ kind: z.literal('tool_started'), call: Text, tool: Text, agent: Text.optional() }),
+  z.object({
+    kind: z.literal('tool_started'),
+    call: Text,
+    tool: Text,
+    agent: Text.optional(),
+    /** The input as JSON. */
+    content: Content,
+  }),
   z.object({
     kind: z.literal('tool_ended'),
     call: Text,
     ms: z.number(),
     failed: z.boolean().optional(),
+    /** A person or a rule refused the call. */
     denied: z.boolean().optional(),
+    /** The output, or the error. */
+    content: Content,
   }),
   z.object({ kind: z.literal('agent_started'), ...AGENT }),
-  z.object({ kind: z.literal('agent_ended'), agent: Text, status: Text.optional() }),
+  /** The content is its last answer. */
+  z.object({ kind: z.literal('agent_ended'), agent: Text, status: Text.optional(), content: Content }),
   z.object({
     kind: z.literal('measured'),
     tokens: Figure,

@@ -2,7 +2,9 @@
 import type { Timer } from '../../../src/ports/clock.ts'
 import { bellSubmitter } from './bell-submitter.ts'
 import type { EngineResponse, SubmitResult } from './engine.ts'
+import { contentOf, type MakeContent } from './content.ts'
 import { createEventQueue } from './event-queue.ts'
+import { cut, given } from './fields.ts'
 import type { ModEvent } from './messages.ts'
 import { PROTOCOL } from './protocol.ts'
 import { createRestoreCheck } from './restore-check.ts'
@@ -17,6 +19,8 @@ import { pointerFile, socketIn, type PlaceVariables } from './worker-place.ts'
 /** Functions of the client. All but `after` may reject. */
 export interface ModHost extends ScreenHost {
   interactive: boolean
+  /** Working directory. */
+  cwd?: string | undefined
   variables(): Promise<PlaceVariables>
   /** The process id of the client; undefined if the client does not provide it. */
   clientPid(): Promise<string | undefined>
@@ -52,6 +56,7 @@ export function createMod({ version, now }: ModOptions) {
     link?.flush()
   }
 
+  const content: MakeContent = (make) => (queue.takesContent() ? contentOf(make) : undefined)
   const session = watchSession(() => host, report)
   const restoring = createRestoreCheck({
     conversation: () =>
@@ -62,11 +67,14 @@ export function createMod({ version, now }: ModOptions) {
   })
   const turns = createTurnFeed({
     report,
+    content,
+    isBell: (prompt) => bells.isBell(prompt),
     mainTurnStarted: session.check,
     compacted: restoring.compacted,
     answered: restoring.answered,
-    continues() {
+    continues(reason) {
       restoring.forget()
+      session.continues(reason)
       for (const delay_ms of ID_CHECKS_MS) host?.after(delay_ms, session.check)
     },
     ended: () => link?.end(),
@@ -91,10 +99,11 @@ export function createMod({ version, now }: ModOptions) {
         screen.clear()
         const session_id = await session.id(to)
         const { interactive } = to
+        const more = given({ cwd: to.cwd })
         // At one point in time.
         const turn = { busy: turns.busy(), turn: turns.turn() ?? undefined, past: queue.waiting() }
         const state = { ...turn, ...under_way.state() }
-        return { protocol: PROTOCOL, version, client_version, interactive, session_id, ...state }
+        return { protocol: PROTOCOL, version, client_version, interactive, session_id, ...more, ...state }
       },
       queue,
     })
@@ -104,7 +113,7 @@ export function createMod({ version, now }: ModOptions) {
 
   return {
     turns,
-    tools: createToolFeed({ report, now }),
+    tools: createToolFeed({ report, content, now }),
     screen,
 
     /** Call it at the start of the session; it returns at once. */
@@ -120,18 +129,22 @@ export function createMod({ version, now }: ModOptions) {
 function watchSession(host: () => Pick<ModHost, 'sessionId'> | null, report: (event: ModEvent) => void) {
   /** Null before the first greeting, which contains the id. */
   let known: string | null = null
+  /** Why the client continues under another id. */
+  let reason: string | undefined
 
   async function check(): Promise<void> {
     const before = known
     const found = await host()?.sessionId()
     if (found === undefined || before === null || before !== known || found === before) return
     known = found
-    report({ kind: 'session', session_id: found })
+    report({ kind: 'session', session_id: found, ...given({ reason }) })
+    reason = undefined
   }
 
   return {
     /** Returns the id for a greeting. */
     id: async (from: Pick<ModHost, 'sessionId'>) => (known = await from.sessionId()),
+    continues: (why: string) => void (reason = cut(why)),
     check: () => void check().catch(() => {}),
   }
 }

@@ -1,15 +1,17 @@
 /** Hooks for tool calls and subagents; they follow the rule of `turn-feed.ts`. */
 import type { AgentReport, AgentSpawn, Next, ToolCall, ToolDecision, ToolResult } from './engine.ts'
+import type { MakeContent } from './content.ts'
 import { cut, given } from './fields.ts'
 import type { ModEvent } from './messages.ts'
 
 export interface ToolFeedDeps {
   report: (event: ModEvent) => void
+  content: MakeContent
   /** Milliseconds. */
   now: () => number
 }
 
-export function createToolFeed({ report, now }: ToolFeedDeps) {
+export function createToolFeed({ report, content, now }: ToolFeedDeps) {
   /** Tool calls about which the client asks a person. */
   const asked = new Set<string>()
 
@@ -21,15 +23,20 @@ export function createToolFeed({ report, now }: ToolFeedDeps) {
     async toolCalled<R extends ToolResult>(e: ToolCall, next: Next<ToolCall, R>): Promise<R> {
       const call = cut(e.tool_use_id)
       const begun_ms = now()
-      report({ kind: 'tool_started', call, tool: cut(e.tool), ...given({ agent: cut(e.agentId) }) })
+      const { tool, tool_use_id: _, agentId, ...input } = e
+      const begun = given({ agent: cut(agentId), content: content(() => JSON.stringify(input)) })
+      report({ kind: 'tool_started', call, tool: cut(tool), ...begun })
       let result: R | undefined
       try {
         return (result = await next(e))
       } finally {
+        // A call that a person allowed has run, and is no longer asked about.
+        const is_refused = asked.has(call)
         answered(call)
         const failed = result === undefined || result.isError === true || undefined
-        const denied = result?.deny !== undefined || undefined
-        report({ kind: 'tool_ended', call, ms: now() - begun_ms, ...given({ failed, denied }) })
+        const denied = result?.deny !== undefined || (is_refused && failed) || undefined
+        const more = given({ failed, denied, content: content(() => result?.text) })
+        report({ kind: 'tool_ended', call, ms: now() - begun_ms, ...more })
       }
     },
 
@@ -62,7 +69,8 @@ export function createToolFeed({ report, now }: ToolFeedDeps) {
     },
 
     agentReported<R>(e: AgentReport, next: Next<AgentReport, R>): Promise<R> {
-      report({ kind: 'agent_ended', agent: cut(e.agentId), ...given({ status: cut(e.status) }) })
+      const more = given({ status: cut(e.status), content: content(() => e.text) })
+      report({ kind: 'agent_ended', agent: cut(e.agentId), ...more })
       return next(e)
     },
   }

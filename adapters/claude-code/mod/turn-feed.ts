@@ -12,11 +12,15 @@ import type {
   TurnComplete,
   TurnStart,
 } from './engine.ts'
+import type { MakeContent } from './content.ts'
 import { cut, given } from './fields.ts'
 import type { ModEvent } from './messages.ts'
 
 export interface TurnFeedDeps {
   report: (event: ModEvent) => void
+  content: MakeContent
+  /** Whether the prompt contains the doorbell that is under way. */
+  isBell: (prompt: string) => boolean
   /** Called when a turn of the main agent starts: the session may have another id. */
   mainTurnStarted: () => void
   /** Called after the main agent's conversation was compacted. */
@@ -24,7 +28,7 @@ export interface TurnFeedDeps {
   /** Called when a turn of the main agent ended with an answer of the model. */
   answered: () => void
   /** Called before the session continues under another id. */
-  continues: () => void
+  continues: (reason: string) => void
   /** Called after the report that the session ends. */
   ended: () => void
 }
@@ -52,7 +56,9 @@ export function createTurnFeed(deps: TurnFeedDeps) {
         turn = cut(e.turnId)
         mainTurnStarted()
       }
-      report({ kind: 'turn_started', turn: cut(e.turnId), ...given({ agent: cut(e.agentId) }) })
+      const bell = (e.agentId === undefined && deps.isBell(e.text ?? '')) || undefined
+      const more = given({ agent: cut(e.agentId), bell, content: deps.content(() => e.text) })
+      report({ kind: 'turn_started', turn: cut(e.turnId), ...more })
       return next(e)
     },
 
@@ -96,7 +102,7 @@ export function createTurnFeed(deps: TurnFeedDeps) {
     },
 
     sessionEnded<R>(e: SessionEnd, next: Next<SessionEnd, R>): Promise<R> {
-      if (CONTINUES.includes(e.reason)) continues()
+      if (CONTINUES.includes(e.reason)) continues(e.reason)
       else {
         report({ kind: 'ended', reason: cut(e.reason) })
         ended()

@@ -37,6 +37,7 @@ export function createWorkerClient({ locate, post, hello, queue }: WorkerClientD
   async function greet(to: string): Promise<Delivery> {
     const answer = parsed<HelloAnswer>(await post(to, 'hello', await hello()))
     epoch = answer.mode === 'on' ? answer.epoch : null
+    queue.setContent(answer.mode === 'on' && answer.content === true)
     queue.renumber()
     view = 0
     return answer.mode === 'on' ? 'on' : answer.reason

@@ -22,8 +22,8 @@ export const CLAUDE_MODULE_LIMITS = {
    * activity_sent_text_length_max.
    */
   mod_content_length_max: 72 * 1024,
-  /** Length of a content above which it is not sent at all. A digest of this length takes about 0.2 s. */
-  mod_digested_length_max: 8 * 1024 * 1024,
+  /** Length of a content above which it is not sent at all. The digest of such a length takes up to 0.1 s. */
+  mod_digested_length_max: 1024 * 1024,
   /** Size of the events that wait in the module above which further ones lose their content. */
   mod_waiting_bytes_max: 4 * 1024 * 1024,
   /** Maximum size of the events of one request, unless one event has more. Half of mod_body_bytes_max. */

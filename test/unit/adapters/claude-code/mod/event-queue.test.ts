@@ -90,3 +90,50 @@ test('a closed queue drops everything until it is opened', () => {
   queue.push(turn(5))
   expect(queue.batch('e1')).toMatchObject({ lost: 0, events: [{ seq: 1, turn: '5' }] })
 })
+
+const withText = (n: number, length: number): ModEvent =>
+  ({ ...turn(n), content: 'x'.repeat(length) }) as ModEvent
+
+test('content is kept until the worker has answered, and sent only if it wants content', () => {
+  const queue = createEventQueue(() => 0)
+  queue.push(withText(1, 3))
+  expect(queue.takesContent()).toBe(true)
+  queue.setContent(false)
+  expect(queue.batch('e1').events[0]).not.toHaveProperty('content')
+  expect(queue.takesContent()).toBe(false)
+  queue.setContent(true)
+  expect(queue.batch('e2').events[0]).toMatchObject({ content: 'xxx' })
+  queue.close()
+  expect(queue.takesContent()).toBe(false)
+})
+
+test('a batch is limited by bytes, but has at least one event, which the worker accepts in any case', () => {
+  const queue = createEventQueue(() => 0)
+  const worst = '\u0001'.repeat(LIMITS.mod_content_length_max)
+  queue.push({ ...turn(1), content: worst } as ModEvent)
+  for (let n = 2; n <= 9; n++) queue.push(withText(n, 70_000))
+  const sizes: number[] = []
+  while (queue.waiting() > 0) {
+    const batch = queue.batch('e1')
+    sizes.push(batch.events.length)
+    expect(Buffer.byteLength(JSON.stringify(batch))).toBeLessThan(LIMITS.mod_batch_bytes_max + 1_024)
+    queue.sent()
+  }
+  expect(sizes).toEqual([2, 7])
+})
+
+test('events keep coming without content while too many bytes wait', () => {
+  const queue = createEventQueue(() => 0)
+  for (let n = 1; n <= 100; n++) queue.push(withText(n, 60_000))
+  expect(queue.waiting()).toBe(100)
+  const events: object[] = []
+  while (queue.waiting() > 0) {
+    events.push(...queue.batch('e1').events)
+    queue.sent()
+  }
+  expect(events).toHaveLength(100)
+  expect(events[60]).toHaveProperty('content')
+  expect(events[99]).not.toHaveProperty('content')
+  queue.push(withText(101, 3))
+  expect(queue.batch('e1').events[0]).toMatchObject({ content: 'xxx' })
+})

@@ -1,23 +1,27 @@
 import { expect, test } from 'vitest'
 import { LIMITS } from '../../../../../src/contracts/limits/limits.ts'
+import { contentOf, type MakeContent } from '../../../../../adapters/claude-code/mod/content.ts'
 import { createToolFeed } from '../../../../../adapters/claude-code/mod/tool-feed.ts'
 import { createTurnFeed } from '../../../../../adapters/claude-code/mod/turn-feed.ts'
 import { ModEvent } from '../../../../../adapters/claude-code/mod/messages.ts'
 
-function feeds() {
+function feeds(with_content = false, bell = 'no bell') {
   const reported: ModEvent[] = []
   const called: string[] = []
   let ms = 0
   const report = (event: ModEvent) => void reported.push(ModEvent.parse(event))
+  const content: MakeContent = (make) => (with_content ? contentOf(make) : undefined)
   const turns = createTurnFeed({
     report,
+    content,
+    isBell: (prompt) => prompt.includes(bell),
     mainTurnStarted: () => void called.push('main turn'),
     compacted: () => void called.push('compacted'),
     answered: () => void called.push('answered'),
     continues: () => void called.push('continues'),
     ended: () => void called.push('ended'),
   })
-  return { reported, called, turns, tools: createToolFeed({ report, now: () => (ms += 5) }) }
+  return { reported, called, turns, tools: createToolFeed({ report, content, now: () => (ms += 5) }) }
 }
 
 const RESULT = { some: 'result' }
@@ -80,6 +84,8 @@ test('a turn is not busy when its end is reported', async () => {
   const busy: (boolean | null)[] = []
   const turns = createTurnFeed({
     report: () => void busy.push(turns.busy()),
+    content: () => undefined,
+    isBell: () => false,
     mainTurnStarted() {},
     compacted() {},
     answered() {},
@@ -251,4 +257,46 @@ test('a text of any length is reported, and an id that was cut is the same in ev
   const texts = new Set(reported.flatMap(({ kind: _, ...fields }) => Object.values<unknown>(fields)))
   expect([...texts].filter((text) => typeof text === 'string')).toEqual([cut])
   expect(reported.map(({ kind }) => kind)).toContain('waiting_ended')
+})
+
+test('with content, prompts, inputs, outputs and answers are reported', async () => {
+  const { reported, turns, tools } = feeds(true, '(bell x1)')
+  await passes((e, next) => turns.turnStarted(e, next), { turnId: 't1', text: 'Fix it' }, RESULT)
+  await passes((e, next) => turns.turnStarted(e, next), { turnId: 't2', text: 'A frame (bell x1)' }, RESULT)
+  const call = { tool: 'Bash', tool_use_id: 'c1', command: 'ls', options: { a: 1 } }
+  await passes((e, next) => tools.toolCalled(e, next), call, { text: 'a.ts' })
+  const failed = { tool: 'Bash', tool_use_id: 'c2', agentId: 'a1', command: 'no' }
+  await passes((e, next) => tools.toolCalled(e, next), failed, { text: 'Exit code 1', isError: true })
+  await passes(
+    (e, next) => tools.agentReported(e, next),
+    { agentId: 'a1', status: 'completed', text: 'Done.' },
+    RESULT,
+  )
+  expect(reported).toEqual([
+    { kind: 'turn_started', turn: 't1', content: 'Fix it' },
+    { kind: 'turn_started', turn: 't2', bell: true, content: 'A frame (bell x1)' },
+    { kind: 'tool_started', call: 'c1', tool: 'Bash', content: '{"command":"ls","options":{"a":1}}' },
+    { kind: 'tool_ended', call: 'c1', ms: 5, content: 'a.ts' },
+    { kind: 'tool_started', call: 'c2', tool: 'Bash', agent: 'a1', content: '{"command":"no"}' },
+    { kind: 'tool_ended', call: 'c2', ms: 5, failed: true, content: 'Exit code 1' },
+    { kind: 'agent_ended', agent: 'a1', status: 'completed', content: 'Done.' },
+  ])
+})
+
+test('a call that a person was asked about and that did not run is denied', async () => {
+  const { reported, tools } = feeds()
+  const ended = () => reported.filter(({ kind }) => kind === 'tool_ended')
+  const call = (tool_use_id: string) => ({ tool: 'Bash', tool_use_id })
+  const ask = async () => ({ decision: 'ask' })
+  await tools.toolCalled(call('c1'), async (e) => {
+    await tools.toolChecked(e, ask)
+    return { isError: true, text: 'rejected' }
+  })
+  await tools.toolCalled(call('c2'), async (e) => {
+    await tools.toolChecked(e, ask)
+    await tools.toolRuns(e, async () => ({}))
+    return { isError: true, text: 'Exit code 1' }
+  })
+  expect(ended()).toMatchObject([{ call: 'c1', denied: true }, { call: 'c2' }])
+  expect(ended()[1]).not.toHaveProperty('denied')
 })
