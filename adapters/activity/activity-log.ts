@@ -8,7 +8,7 @@ import { activitySender, type ActivitySenderDeps } from './activity-sender.ts'
 import { withoutTexts, type Captured } from './captured.ts'
 import { createSessionNumbers, type NumberStore } from './session-numbers.ts'
 import { createWaitingEvents } from './waiting-events.ts'
-import type { ActivitySource } from '../../src/contracts/activity/event.ts'
+import { ACTIVITY_DATA, type ActivitySource } from '../../src/contracts/activity/event.ts'
 import type { SessionId, Timestamp } from '../../src/contracts/ids.ts'
 import { timestamp, type Clock } from '../../src/ports/clock.ts'
 import type { Ids } from '../../src/ports/random.ts'
@@ -59,6 +59,13 @@ export function createActivityLog(deps: ActivityLogDeps): ActivityLog {
     if (fact.kind === 'request.started' && of.turn_seq === undefined) session.turn_seq += 1
     const turn_seq = of.turn_seq ?? session.turn_seq
     const at = of.at ?? timestamp(clock)
+    // An invalid event would make the hub reject its whole report.
+    const valid = ACTIVITY_DATA[fact.kind].safeParse(fact.data)
+    if (!valid.success) {
+      log.warn({ kind: fact.kind, issues: valid.error.issues }, 'invalid activity not recorded')
+      waiting.missed(of.session_id, 1)
+      return turn_seq
+    }
     const facts = { event_id: ids.next(), agent_id: of.agent_id ?? null, turn_seq, at, source: of.source }
     waiting.push(of.session_id, { ...(with_texts ? fact : withoutTexts(fact)), ...facts })
     // The process may end soon.

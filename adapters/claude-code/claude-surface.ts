@@ -18,6 +18,7 @@ import {
   stopAnswered,
   stopPending,
   wasInterrupted,
+  type TrackedTurn,
 } from './turn-tracker.ts'
 import type { Doorbell } from '../../src/contracts/doorbell.ts'
 import type { InstanceId } from '../../src/contracts/ids.ts'
@@ -45,6 +46,8 @@ export interface ClaudeSurfaceDeps {
   onInterrupted: () => Promise<void>
   /** Resolves when the hub has received all releases so far, because the end of a turn confirms the other drains. */
   drainsReleased: () => Promise<void>
+  /** Called when the registry shows that a turn was interrupted, which no hook reports. */
+  turnInterrupted?: () => void
   /** Whether the client is suspended, as by Ctrl-Z. Texts that are posted then all arrive when it continues. */
   isStopped: () => boolean
 }
@@ -85,6 +88,7 @@ export function claudeSurface(deps: ClaudeSurfaceDeps): ClaudeSurface {
   const ringer = bellRinger({ turn, posted_bell, paths, mod, clock, isStopped })
   const mod_events = createModEvents({ turn, posted_bell, clock, onInterrupted, drainsReleased, log })
   const hooks = missingHooks(deps)
+  turn.onMove(interruptWatch(deps))
 
   return {
     status: async () => turn.status(),
@@ -150,6 +154,13 @@ export function claudeSurface(deps: ClaudeSurfaceDeps): ClaudeSurface {
       ringer.close()
       turn.host = null
     },
+  }
+}
+
+function interruptWatch({ turnInterrupted }: ClaudeSurfaceDeps) {
+  return (next: TrackedTurn, before: TrackedTurn): void => {
+    const is_over = before.turn === 'busy' && next.turn === 'idle'
+    if (is_over && next.interrupted && !next.by_mod) turnInterrupted?.()
   }
 }
 

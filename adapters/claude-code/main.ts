@@ -8,18 +8,18 @@ import { claudeSurface, type ClaudeSurface } from './claude-surface.ts'
 import { sessionInbox } from './inbox.ts'
 import { releaseOrphanedDrains } from './orphaned-drains.ts'
 import { exitAfterFailedStart } from './failed-start-exit.ts'
-import { createModLink, type ModLink } from './mod-link/mod-link.ts'
-import { createModServer } from './mod-link/mod-server.ts'
+import { openModule } from './mod-link/main.ts'
 import { parseRegistryRecord } from './turn-events.ts'
 import { deliveryPaths } from './delivery-paths.ts'
-import { createViewFeed } from './view-feed.ts'
-import { createWorker } from './worker.ts'
+import { createWorker, type WorkerDeps } from './worker.ts'
+import type { ActivityFeed } from './activity/activity-feed.ts'
+import { openActivity } from './activity/main.ts'
 import { attachShim, type Shim } from '../shim.ts'
 import type { Config } from '../../src/contracts/config.ts'
 import { TurnbellError } from '../../src/contracts/errors/errors.ts'
 import { Identity } from '../../src/contracts/ids.ts'
 import { LIMITS } from '../../src/contracts/limits/limits.ts'
-import { openModSocket, removeOrphanedModSockets } from '../../src/system/ipc/mod-socket.ts'
+import { removeOrphanedModSockets } from '../../src/system/ipc/mod-socket.ts'
 import { wakePipe, wakePipeFile, releaseOrphanedPipes } from '../../src/system/ipc/wake-pipe.ts'
 import { startHubInBackground } from '../../src/system/process/background.ts'
 import { versionWarning } from '../../src/contracts/clients/client-versions.ts'
@@ -59,11 +59,6 @@ interface Session {
   identity: Identity
 }
 
-interface Module {
-  link: ModLink
-  close(): void
-}
-
 try {
   runWorker(readSession())
 } catch (error) {
@@ -89,17 +84,18 @@ function readSession(): Session {
 
 function runWorker(here: Session): void {
   const { home, config, identity } = here
-  const bound = { name: 'claude-code', identity, host_pid }
-  const log = fileLog(config.log.level, bound, workerLog(home, identity, 'claude-code'))
   const paths = personaPaths(home, config.tenant_id, identity, env)
+  const { log, degraded } = openLogs(here, paths.log)
   log.info({ respawned, client_session: env['CLAUDE_CODE_SESSION_ID'] }, 'worker started')
-
-  // Warnings for the operator are also written to the daemon's log.
-  const degraded = bothLogs(log, fileLog('warn', bound, paths.log))
   const pipe = wakePipe(wakePipeFile(home.root, host_pid))
   releaseOrphanedPipes(home.root)
   removeOrphanedModSockets(home.root)
-  const module = openModule(here, log, { surface: () => surface, upstream: () => upstream })
+  const process_facts = { env, ids, host_pid, respawned, log }
+  const activity = openActivity({ ...here, ...process_facts, upstream: () => upstream })
+  const module = openModule({
+    ...{ ...here, ...process_facts, activity: activity.feed },
+    ...{ surface: () => surface, upstream: () => upstream },
+  })
   const surface = claudeSurface({
     session_id: env['CLAUDE_CODE_SESSION_ID'] ?? null,
     instance_id: processInstance(host_pid),
@@ -110,13 +106,14 @@ function runWorker(here: Session): void {
     degraded,
     respawned,
     onInterrupted: () => worker.interrupted(),
+    turnInterrupted: () => activity.feed?.interrupted(),
     drainsReleased: () => worker.drainsReleased(),
     isStopped: () => isStopped(host_pid),
   })
   const session = () => surface.session() ?? `claude-code-${host_pid}`
   const upstream = hubUpstream(here, session, log)
   const worker = createWorker({
-    surface,
+    ...recordedHooks(surface, activity.feed),
     drains: {
       confirm: (drain_id) => bridge.drains.confirm(drain_id),
       release: (signal_ids) => bridge.drains.release(signal_ids),
@@ -132,9 +129,7 @@ function runWorker(here: Session): void {
     session_id: session,
     instructions: ownInstructions({ identity, upstream, clock: systemClock }),
     version: VERSION,
-    ids,
-    clock: systemClock,
-    log,
+    ...{ ids, clock: systemClock, log },
     async answer(call) {
       const output = await worker.answer(call)
       return output === null ? null : { content: [{ type: 'text', text: JSON.stringify(output) }] }
@@ -158,6 +153,7 @@ function runWorker(here: Session): void {
   function leave(): void {
     log.info({}, 'client exited; worker stops')
     module.close()
+    activity.close()
     surface.close()
     shim?.close()
     pipe.release()
@@ -167,54 +163,26 @@ function runWorker(here: Session): void {
   for (const os_signal of TERMINATION_SIGNALS) process.once(os_signal, leave)
 }
 
-/** Serves the module in the client. If no socket can be opened, hooks do everything. */
-function openModule(
-  { home, config, identity }: Session,
-  log: Log,
-  { surface, upstream }: { surface: () => ClaudeSurface; upstream: () => Upstream },
-): Module {
-  const link = createModLink({
-    version: VERSION,
-    enabled: config.claude_code.module,
-    newEpoch: () => ids.next(),
-    clock: systemClock,
-    log,
-    onAttached(hello) {
-      surface().modAttached(hello)
-      views?.start()
-    },
-    onEvent(event, of) {
-      surface().modEvent(event, of)
-      const is_turn = event.kind === 'turn_started' || event.kind === 'turn_ended'
-      if (is_turn && event.agent === undefined) views?.refresh()
-    },
-    onDropped: () => surface().modDropped(),
-    onLost() {
-      surface().modLost()
-      views?.stop()
-    },
-  })
-  const views = config.claude_code.ui
-    ? createViewFeed({
-        persona: identity,
-        read: (answer_ms) => upstream().teamView(answer_ms),
-        show: (view, arrived) => link.show(view, arrived),
-        clock: systemClock,
-        log,
-      })
-    : null
-  const paths = personaPaths(home, config.tenant_id, identity, env)
-  const opening = openModSocket(createModServer(link, ids, log), { home, paths, client_pid: host_pid })
-  opening.catch((error: unknown) => {
-    log.warn({ err: error }, 'no socket for the module in the client; hooks are used')
-    link.markUnavailable('no socket')
-  })
+/** Warnings for the operator are also written to the daemon's log. */
+function openLogs({ home, config, identity }: Session, daemon_log: string): { log: Log; degraded: Log } {
+  const bound = { name: 'claude-code', identity, host_pid }
+  const log = fileLog(config.log.level, bound, workerLog(home, identity, 'claude-code'))
+  return { log, degraded: bothLogs(log, fileLog('warn', bound, daemon_log)) }
+}
+
+/** The hooks of the session are recorded, too. */
+function recordedHooks(
+  surface: ClaudeSurface,
+  feed: ActivityFeed | null,
+): Pick<WorkerDeps, 'surface' | 'hookFired'> {
   return {
-    link,
-    close() {
-      views?.stop()
-      link.close()
-      opening.then((socket) => socket.close()).catch(() => undefined)
+    hookFired: (event) => feed?.hookFired(event),
+    surface: {
+      ...surface,
+      continuedWith(doorbell) {
+        surface.continuedWith(doorbell)
+        feed?.continuedWith(doorbell)
+      },
     },
   }
 }

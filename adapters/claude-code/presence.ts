@@ -107,7 +107,7 @@ function inSession(state: TrackedPresence, session_id: string): TrackedPresence 
 }
 
 /** Tools of the client that ask a person something else than a permission. */
-const ASKING: ReadonlyMap<string, Waiting['for']> = new Map([
+export const ASKING: ReadonlyMap<string, Waiting['for']> = new Map([
   ['AskUserQuestion', 'question'],
   ['ExitPlanMode', 'plan'],
 ])

@@ -30,6 +30,8 @@ export interface WorkerDeps {
   surface: Pick<ClaudeSurface, 'hookFired' | 'stopped' | 'continuedWith' | 'callReported'>
   drains: Drains
   clock: Pick<Clock, 'after'>
+  /** Called with every hook, before it is handled. */
+  hookFired?: (event: TurnEvent) => void
   /** This worker replaced a killed one, so it may have missed the hook that announced a call. */
   respawned: boolean
   log: Log
@@ -119,7 +121,7 @@ export function createWorker(deps: WorkerDeps): Worker {
 }
 
 /** Returns a function that handles the call of a hook. */
-function hookHandler(state: CallState, { surface, clock, log }: WorkerDeps) {
+function hookHandler(state: CallState, { surface, hookFired, clock, log }: WorkerDeps) {
   const { pending_calls, unconfirmed } = state
 
   /** Passes hooks on in arrival order, after pending releases have finished. */
@@ -161,6 +163,7 @@ function hookHandler(state: CallState, { surface, clock, log }: WorkerDeps) {
     }
     const event = parsed.data
     state.hooks_work = true
+    hookFired?.(event)
     if (event.agent_id === '') settleUnendedTurns(event, unconfirmed)
     const { agent_id, session_id, prompt_id } = event
     log.debug({ event: event.event, agent_id, session_id, prompt_id }, 'hook')

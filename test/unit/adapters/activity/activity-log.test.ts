@@ -324,6 +324,13 @@ test('numbers that cannot be stored stop nothing', async () => {
   expect(seqs(sent)).toEqual([[1]])
 })
 
+test('an invalid event is missing, and its report is valid', async () => {
+  const log = open()
+  log.record({ kind: 'action.started', data: { action_id: '', tool: 'Bash' } }, of())
+  await recorded(log, 'a')
+  expect(seqs(sent)).toEqual([[2]])
+})
+
 test('an event that cannot be written as JSON is not recorded and breaks nothing', async () => {
   const log = open()
   const endless: Record<string, unknown> = {}
