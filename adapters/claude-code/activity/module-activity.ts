@@ -213,10 +213,9 @@ function agentEnded(
   happened: Happened,
 ): void {
   const more = given({ status: AGENT_ENDS[status ?? ''], result: content })
-  session.record(
-    { kind: 'subtask.ended', data: { subtask_id: word(agent), ...more } },
-    { ...happened, agent },
-  )
+  const { parent, place } = session.agent(agent)
+  const data = { subtask_id: word(agent), ...more }
+  session.record({ kind: 'subtask.ended', data }, { ...happened, agent: parent }, place)
 }
 
 /** The client sums the cost of the session, so it belongs to an id of its own, of which the last figure counts. */
