@@ -21,7 +21,8 @@ import { repositoryRoot } from '../modules/registry/scope.ts'
 import type { RoutineModule, RoutineSettings } from '../modules/routines/service.ts'
 import type { StepType } from '../modules/routines/step-type.ts'
 import { createIntake, type Intake } from '../modules/activity/intake.ts'
-import type { Activity } from '../modules/activity/types.ts'
+import type { SessionState } from '../contracts/activity/session-state.ts'
+import type { Activity, EndedSession } from '../modules/activity/types.ts'
 import { createSignals } from '../modules/signals/service.ts'
 import type { SignalModule } from '../modules/signals/types.ts'
 import type { Clock } from '../ports/clock.ts'
@@ -137,8 +138,7 @@ export async function openModules(deps: OpenModulesDeps): Promise<HubModules> {
     activity,
     clock,
     log,
-    onState: ({ identity, ...session }, state) =>
-      events.append({ type: 'activity.state', agent_id: identity, data: { ...session, ...state } }),
+    onState: (session, state) => announceState(events, session, state),
   })
   const kinds = records.kinds.list().map(({ kind }) => kind)
   return {
@@ -163,9 +163,23 @@ export async function openModules(deps: OpenModulesDeps): Promise<HubModules> {
       signalPart(signals, registrations),
       coordinatorPart(coordinator, deps.lifecycle, log),
       memoryPart(memory),
-      ...(deps.activity === undefined ? [] : [activityPart(deps.activity, deps.isRunning)]),
+      ...(deps.activity === undefined
+        ? []
+        : [
+            activityPart(deps.activity, deps.isRunning, ({ state, ...session }) =>
+              announceState(events, session, state),
+            ),
+          ]),
     ],
   }
+}
+
+function announceState(
+  events: Pick<EventLog, 'append'>,
+  { session_id, identity, client }: Omit<EndedSession, 'state'>,
+  state: SessionState,
+): void {
+  events.append({ type: 'activity.state', agent_id: identity, data: { session_id, client, ...state } })
 }
 
 /** Opens personas, projects and registrations. */

@@ -136,7 +136,7 @@ test('a gap in the numbers is missing, until it is filled', async () => {
   expect(await call(url, 'completeness')).toMatchObject({ received: 9, missing: [] })
 })
 
-test('a damaged database is set aside, and costs no signal', async () => {
+test('a damaged database is replaced, and costs no signal', async () => {
   const { home, hub, post, call } = await place()
   const first = await hub()
   await post(`${first.url}/activity`, reportOf(TURN))

@@ -1,19 +1,21 @@
 /** The periodic work of the module `activity`: processes of open sessions that have ended, and old activity. */
 import { TurnbellError } from '../../contracts/errors/errors.ts'
 import { LIMITS } from '../../contracts/limits/limits.ts'
-import type { Activity } from '../../modules/activity/types.ts'
+import type { Activity, EndedSession } from '../../modules/activity/types.ts'
 import type { HubModule } from '../hub-module.ts'
 
 export function activityPart(
   { module: activity, isUsed }: { module: Activity; isUsed(): boolean },
   isRunning: ((pid: number, started: string | null) => boolean) | undefined,
+  onEnded: (session: EndedSession) => void,
 ): HubModule {
   async function checkProcesses(): Promise<void> {
     if (isRunning === undefined || !isUsed()) return
     const open = await activity.openProcesses({})
     const ended = open.filter(({ pid, pid_started }) => !isRunning(pid, pid_started))
     const session_ids = ended.map(({ session_id }) => session_id)
-    if (session_ids.length > 0) await activity.processesEnded({ session_ids })
+    if (session_ids.length === 0) return
+    for (const session of await activity.processesEnded({ session_ids })) onEnded(session)
   }
 
   return {

@@ -1,5 +1,5 @@
 /** The module `activity`: what agents do, on top of the activity store. */
-import type { CleanupStats, SessionActivity } from '../../contracts/activity/views.ts'
+import type { CleanupStats, HourlyInput, SessionActivity } from '../../contracts/activity/views.ts'
 import { TurnbellError } from '../../contracts/errors/errors.ts'
 import type { SessionId } from '../../contracts/ids.ts'
 import { LIMITS } from '../../contracts/limits/limits.ts'
@@ -15,7 +15,8 @@ import { createIngest } from './ingest.ts'
 import { createProjectIds } from './project-ids.ts'
 import { readTrack, toRow } from './session-track.ts'
 import { createSessions, type Sessions } from './sessions.ts'
-import type { Activity } from './types.ts'
+import { stateOf } from './session-state.ts'
+import type { Activity, EndedSession } from './types.ts'
 import { activeAgents, completenessOf, hierarchyOf, withState } from './views.ts'
 
 export interface ActivitySettings {
@@ -145,8 +146,8 @@ function aggregates({ store, clock }: ActivityDeps): Aggregates {
   const today = () => new Date(Math.floor(clock.now() / DAY_MS) * DAY_MS).toISOString()
   return {
     active: async () => activeAgents(await store.openSessions(), clock.now()),
-    hourly: (input) => store.hourly(input),
-    toolsSummary: (input) => store.toolsSummary(input),
+    hourly: (input) => store.hourly(withDefaultTime(input, clock.now())),
+    toolsSummary: (input) => store.toolsSummary(withDefaultTime(input, clock.now())),
     async kpis() {
       const counts = await store.counts(today())
       const { sessions, requests, actions, subtasks } = counts
@@ -185,6 +186,13 @@ function aggregates({ store, clock }: ActivityDeps): Aggregates {
   }
 }
 
+/** Returns the input with the last 24 hours, or the 24 hours before `until`, if it has no beginning. */
+function withDefaultTime(input: HourlyInput, now: number): HourlyInput {
+  if (input.since !== undefined) return input
+  const until = input.until === undefined ? now : Date.parse(input.until)
+  return { ...input, since: new Date(until - DAY_MS).toISOString() }
+}
+
 /** Reads the tracks of all sessions in pages. Other calls run between two pages. */
 async function allTracks(store: ActivityStore, clock: Pick<Clock, 'soon'>) {
   const found: Parameters<typeof completenessOf>[0][number][] = []
@@ -208,23 +216,25 @@ function sessionEnds(deps: ActivityDeps, sessions: Sessions): Ends {
   /** Processes as they were returned last. A session may be continued by another process since then. */
   let checked = new Map<SessionId, number>()
 
-  /** Returns whether the session is stored. */
-  const end = (session_id: SessionId, source: 'process' | 'person'): Promise<boolean> =>
+  /** Returns the session if that ended it. Rejects with `activity_unknown`. */
+  const end = (session_id: SessionId, source: 'process' | 'person'): Promise<EndedSession | null> =>
     sessions.exclusive(session_id, async (held) => {
       const session = await held.read()
-      if (session === null) return false
+      if (session === null) throw unknown(`session ${session_id}`)
       const { state } = session.track
-      if (state === null || session.row.ended_at !== null) return true
-      if (source === 'process' && state.pid !== checked.get(session_id)) return true
+      if (state === null || session.row.ended_at !== null) return null
+      if (source === 'process' && state.pid !== checked.get(session_id)) return null
       const draft = createDraft(session)
       foldEnd(draft, timestamp(clock), source)
       draft.rows.sessions.push(toRow(draft.session))
       await held.write(draft.session, draft.rows)
-      return true
+      const { identity, client } = draft.session.row
+      const after = draft.session.track.state ?? state
+      return { session_id, identity, client, state: stateOf(after, clock.now()) }
     })
   return {
     async endSession({ session_id }) {
-      if (!(await end(session_id, 'person'))) throw unknown(`session ${session_id}`)
+      await end(session_id, 'person')
       return readSession(deps, session_id)
     },
     async openProcesses() {
@@ -237,7 +247,16 @@ function sessionEnds(deps: ActivityDeps, sessions: Sessions): Ends {
       return processes
     },
     async processesEnded({ session_ids }) {
-      for (const session_id of session_ids) await end(session_id, 'process')
+      const ended: EndedSession[] = []
+      for (const session_id of session_ids) {
+        // Its activity may have been deleted since the check.
+        const one = await end(session_id, 'process').catch((error: unknown) => {
+          if (error instanceof TurnbellError && error.code === 'activity_unknown') return null
+          throw error
+        })
+        if (one !== null) ended.push(one)
+      }
+      return ended
     },
   }
 }

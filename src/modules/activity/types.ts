@@ -79,8 +79,8 @@ export interface Activity {
 
   /** Processes of open sessions, for `processesEnded`. */
   openProcesses(input: object): Promise<SessionProcess[]>
-  /** Ends the sessions whose processes have ended. */
-  processesEnded(input: { session_ids: SessionId[] }): Promise<void>
+  /** Ends the sessions whose processes have ended, and returns those that had not ended before. */
+  processesEnded(input: { session_ids: SessionId[] }): Promise<EndedSession[]>
   /** Deletes old activity; called periodically. */
   cleanUp(input: object): Promise<void>
   close(): Promise<void>
@@ -114,6 +114,13 @@ export interface IngestResult {
   next_seq: number
   /** The session's state, if the events changed it. */
   changed: SessionState | null
+}
+
+export interface EndedSession {
+  session_id: SessionId
+  identity: Identity
+  client: string
+  state: SessionState
 }
 
 export interface SessionProcess {

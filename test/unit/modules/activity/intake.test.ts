@@ -142,7 +142,7 @@ describe('what cannot be stored', () => {
     })
   })
 
-  test('is dropped when too many events wait, whoever sends them', async () => {
+  test('is dropped when too many events of all callers wait', async () => {
     const { intake } = world(() => new Promise(() => {}))
     const identities = Array.from({ length: 10 }, (_, index) => `p${index}`)
     for (const identity of identities) void intake.report({ ...ADA, identity }, reportOf(500))

@@ -286,7 +286,11 @@ describe('stored rows', () => {
   test('an ended session leaves nothing running', async () => {
     await take([started(), prompt(1), tool(2, 't1'), agent(3, 'a1')])
     await activity.openProcesses({})
-    await activity.processesEnded({ session_ids: ['session-1', 'unknown'] })
+    const ended = await activity.processesEnded({ session_ids: ['session-1', 'unknown'] })
+    expect(ended).toMatchObject([
+      { session_id: 'session-1', state: { state: 'ended', evidence: { source: 'process' } } },
+    ])
+    expect(await activity.processesEnded({ session_ids: ['session-1'] })).toEqual([])
     expect((await actions()).map(({ status }) => status)).toEqual(['failed'])
     const lists = [
       activity.requests({ ...PAGE }),
@@ -469,6 +473,14 @@ describe('sessions, figures and deletion', () => {
     await ingest(events.slice(1))
     await activity.processesEnded({ session_ids: ['session-1'] })
     expect((await session()).ended_at).toBeNull()
+  })
+
+  test('the calls of an hour are those of the last day, unless a time is given', async () => {
+    await take([started(), prompt(1), tool(2, 't1'), done(3, 't1')])
+    await clock.advance(2 * 86_400_000)
+    expect((await activity.hourly({})).hours).toEqual([])
+    expect((await activity.hourly({ since: timeOf(0) })).hours).toMatchObject([{ actions: 1 }])
+    expect((await activity.toolsSummary({ until: timeOf(200) })).tools).toMatchObject([{ actions: 1 }])
   })
 
   test('figures of today', async () => {
