@@ -1,6 +1,7 @@
 /** What agents do: projects, sessions, requests, tasks, subtasks and actions, as their clients report them. */
 import * as z from 'zod'
 import {
+  ActionRef,
   ActionsInput,
   ActionsPage,
   ActiveAgents,
@@ -14,25 +15,32 @@ import {
   Hourly,
   HourlyInput,
   Kpis,
+  LogActionInput,
   ProjectActivity,
   ProjectInput,
   ProjectsInput,
   ProjectsPage,
+  PutRequestInput,
+  PutSubtaskInput,
+  PutTaskInput,
+  RequestRef,
   RequestsInput,
   RequestsPage,
   SessionActivity,
   SessionInput,
   SessionsInput,
   SessionsPage,
+  SubtaskRef,
   SubtasksInput,
   SubtasksPage,
+  TaskRef,
   TasksInput,
   TasksPage,
   ToolsSummary,
   ToolsSummaryInput,
 } from '../contracts/activity/views.ts'
 import type { ErrorCode } from '../contracts/errors/errors.ts'
-import type { Activity } from '../modules/activity/types.ts'
+import type { Activity, EntryOf } from '../modules/activity/types.ts'
 import { defineAction, defineFacade, type Action } from '../kernel/define.ts'
 
 /** Prompts and outputs of all personas are in it, so agents do not read it. */
@@ -72,6 +80,23 @@ function change<Input extends z.ZodType, Output extends z.ZodType>(
     errors: [...errors, 'store_unavailable'],
     allow: [],
     handle: (input, { modules: { activity } }) => handle(activity, input),
+  })
+}
+
+/** An agent makes entries as its own persona. */
+function entry<Input extends z.ZodType, Output extends z.ZodType>(
+  declared: Omit<Declared<Input, Output>, 'handle'> & {
+    handle(activity: Activity, entry: EntryOf<z.output<Input>>): Promise<z.input<Output>>
+  },
+): Action {
+  const { errors = [], handle, ...rest } = declared
+  return defineAction({
+    ...rest,
+    mutates: true,
+    errors: [...errors, 'session_reported', 'identity_mismatch', 'store_unavailable'],
+    allow: ['agent'],
+    handle: (input, { modules: { activity }, caller }) =>
+      handle(activity, { identity: caller.identity, input }),
   })
 }
 
@@ -206,6 +231,38 @@ export const activity = defineFacade({
       errors: ['activity_unknown'],
       examples: [{}],
       handle: (activity, input) => activity.completeness(input),
+    }),
+
+    log_action: entry({
+      summary: 'Store a tool call of your own program, in a session that no client reports.',
+      input: LogActionInput,
+      output: ActionRef,
+      examples: [
+        { session_id: 'nightly-7', project: '/home/ada/parser', tool_name: 'pytest', duration_ms: 5300 },
+      ],
+      handle: (activity, entry) => activity.logAction(entry),
+    }),
+    put_request: entry({
+      summary: 'Begin a request of your own program, or end its newest one: {session_id, prompt?, status?}.',
+      input: PutRequestInput,
+      output: RequestRef,
+      examples: [{ session_id: 'nightly-7', prompt: 'run all tests' }],
+      handle: (activity, entry) => activity.putRequest(entry),
+    }),
+    put_task: entry({
+      summary: 'Store a wave of subagents: {session_id, request_id, wave_number, status?}.',
+      input: PutTaskInput,
+      output: TaskRef,
+      errors: ['activity_unknown'],
+      examples: [{ session_id: 'nightly-7', request_id: 'nightly-7.1', wave_number: 1 }],
+      handle: (activity, entry) => activity.putTask(entry),
+    }),
+    put_subtask: entry({
+      summary: 'Begin or end a subagent of your own program: {session_id, agent_id, agent_type?, status?}.',
+      input: PutSubtaskInput,
+      output: SubtaskRef,
+      examples: [{ session_id: 'nightly-7', agent_id: 'shard-1', agent_type: 'runner' }],
+      handle: (activity, entry) => activity.putSubtask(entry),
     }),
 
     end_session: change({

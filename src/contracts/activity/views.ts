@@ -379,4 +379,56 @@ export const Completeness = z.object({
 })
 export type Completeness = z.infer<typeof Completeness>
 
+// --- entries of programs without a shim
+
+/** The session is created with its first entry. `project` is its directory. */
+const OF_SESSION = { session_id: SessionId, project: Root.optional() }
+
+export const LogActionInput = z.strictObject({
+  ...OF_SESSION,
+  /** Default: a new id. */
+  action_id: z.string().min(1).max(256).optional(),
+  tool_name: z.string().min(1).max(256),
+  input: CapturedValue.optional(),
+  output: CapturedText.optional(),
+  error: CapturedText.optional(),
+  exit_code: z.number().int().optional(),
+  duration_ms: Count.optional(),
+  /** The subagent that called it. */
+  agent_id: z.string().min(1).max(256).optional(),
+  /** Default: `failed` with an `error`, otherwise `completed`. */
+  status: ActionStatus.optional(),
+})
+export type LogActionInput = z.infer<typeof LogActionInput>
+export const PutRequestInput = z.strictObject({
+  ...OF_SESSION,
+  prompt: CapturedText.optional(),
+  prompt_type: z.string().max(256).optional(),
+  /** `running` begins a request; another status ends the newest one. */
+  status: WorkStatus.default('running'),
+  error: CapturedText.optional(),
+})
+export type PutRequestInput = z.infer<typeof PutRequestInput>
+export const PutTaskInput = z.strictObject({
+  session_id: SessionId,
+  request_id: Id,
+  wave_number: z.number().int().min(1),
+  status: WorkStatus.default('running'),
+})
+export type PutTaskInput = z.infer<typeof PutTaskInput>
+export const PutSubtaskInput = z.strictObject({
+  ...OF_SESSION,
+  agent_id: z.string().min(1).max(256),
+  agent_type: z.string().max(256).optional(),
+  description: CapturedText.optional(),
+  status: WorkStatus.default('running'),
+  result: CapturedText.optional(),
+})
+export type PutSubtaskInput = z.infer<typeof PutSubtaskInput>
+
+export const ActionRef = z.object({ action_id: Id })
+export const RequestRef = z.object({ request_id: Id })
+export const TaskRef = z.object({ task_id: Id })
+export const SubtaskRef = z.object({ subtask_id: Id })
+
 export const Deleted = z.object({ deleted: Count })

@@ -2,21 +2,11 @@
  * Activity events of a raw hook payload, as Claude Code 2.1.329 and Codex 0.145 send it to `POST /hook/<client>`. Both have
  * the same fields; Codex names the turn `turn_id`, Claude Code `prompt_id`.
  */
-import type { ActivityData, ActivityKind } from '../../contracts/activity/event.ts'
 import type { Json } from '../../contracts/ids.ts'
 import { defined } from '../lib/defined.ts'
+import type { Fact } from './hub-numbered.ts'
 
 type HookBody = Readonly<Record<string, unknown>>
-
-/** An event without its numbers. */
-export type HookEvent = {
-  [Kind in ActivityKind]: {
-    kind: Kind
-    data: ActivityData<Kind>
-    agent_id: string | null
-    begins_turn?: true
-  }
-}[ActivityKind]
 
 /** What the events of the session before this one left open. */
 export interface HookSession {
@@ -34,20 +24,14 @@ const ASKING: Readonly<Record<string, 'question' | 'plan'>> = {
 const WORD_MAX = 256
 
 /** Returns an empty list for a hook that shows nothing. */
-export function hookEvents(body: HookBody, session: HookSession): HookEvent[] {
+export function hookEvents(body: HookBody, session: HookSession): Fact[] {
   const name = text(body, 'hook_event_name') ?? ''
   const read = Object.hasOwn(HOOKS, name) ? HOOKS[name] : undefined
   const agent_id = text(body, 'agent_id') ?? null
   return read?.(body, session).map((event) => ({ agent_id, ...event })) ?? []
 }
 
-type Draft = HookEvent extends infer Event
-  ? Event extends HookEvent
-    ? Omit<Event, 'agent_id'> & { agent_id?: null }
-    : never
-  : never
-
-const HOOKS: Readonly<Record<string, (body: HookBody, session: HookSession) => Draft[]>> = {
+const HOOKS: Readonly<Record<string, (body: HookBody, session: HookSession) => Fact[]>> = {
   SessionStart: (body) => [
     {
       kind: 'session.started',
@@ -155,7 +139,7 @@ const HOOKS: Readonly<Record<string, (body: HookBody, session: HookSession) => D
 const PERMISSION = 'permission'
 
 /** The tool ran, so a person has answered. */
-function answered({ waiting }: HookSession, action_id: string): Draft[] {
+function answered({ waiting }: HookSession, action_id: string): Fact[] {
   return [PERMISSION, action_id]
     .filter((waiting_id) => waiting.includes(waiting_id))
     .map((waiting_id) => ({ kind: 'waiting.ended', data: { waiting_id } }))

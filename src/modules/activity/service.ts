@@ -9,8 +9,10 @@ import type { Log } from '../../ports/log.ts'
 import type { Ids } from '../../ports/random.ts'
 import type { Redactor } from '../../ports/redaction/redactor.ts'
 import { denyGlobs } from './deny-globs.ts'
+import { createEntries } from './entries.ts'
 import { createDraft, foldEnd } from './event-rows.ts'
 import { createHookIngest } from './hook-ingest.ts'
+import { createHubNumbered } from './hub-numbered.ts'
 import { createIngest } from './ingest.ts'
 import { createProjectIds } from './project-ids.ts'
 import { readTrack, toRow } from './session-track.ts'
@@ -41,9 +43,11 @@ export function createActivity(deps: ActivityDeps): Activity {
   const projects = createProjectIds(store, ids)
   const filter = { capture: settings.capture, deny: denyGlobs(settings.deny) }
   const ingest = createIngest({ sessions, projects, redactor, settings: filter, clock })
+  const numbered = createHubNumbered({ sessions, ingest, ids })
   return {
     ingest,
-    ingestHook: createHookIngest({ sessions, ingest, clock, ids }),
+    ingestHook: createHookIngest({ numbered, clock }),
+    ...createEntries({ store, sessions, numbered, clock, ids }),
     ...queries(deps),
     ...aggregates(deps),
     ...sessionEnds(deps, sessions),

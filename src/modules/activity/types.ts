@@ -3,6 +3,7 @@ import type { z } from 'zod'
 import type { ActivityEvent } from '../../contracts/activity/event.ts'
 import type { SessionState } from '../../contracts/activity/session-state.ts'
 import type {
+  ActionRef,
   ActionsInput,
   ActionsPage,
   ActiveAgents,
@@ -16,18 +17,25 @@ import type {
   Hourly,
   HourlyInput,
   Kpis,
+  LogActionInput,
   ProjectActivity,
   ProjectInput,
   ProjectsInput,
   ProjectsPage,
+  PutRequestInput,
+  PutSubtaskInput,
+  PutTaskInput,
+  RequestRef,
   RequestsInput,
   RequestsPage,
   SessionActivity,
   SessionInput,
   SessionsInput,
   SessionsPage,
+  SubtaskRef,
   SubtasksInput,
   SubtasksPage,
+  TaskRef,
   TasksInput,
   TasksPage,
   ToolsSummary,
@@ -71,6 +79,16 @@ export interface Activity {
   cleanupStats(input: object): Promise<CleanupStats>
   completeness(input: In<typeof CompletenessInput>): Promise<Completeness>
 
+  /**
+   * Entries of programs without a shim, as events that the hub numbers. Each rejects with `session_reported` if the client's
+   * shim reports the session, and with `identity_mismatch` if it belongs to another persona. The status of an existing wave is
+   * changed in any session.
+   */
+  logAction(entry: EntryOf<LogActionInput>): Promise<In<typeof ActionRef>>
+  putRequest(entry: EntryOf<PutRequestInput>): Promise<In<typeof RequestRef>>
+  putTask(entry: EntryOf<PutTaskInput>): Promise<In<typeof TaskRef>>
+  putSubtask(entry: EntryOf<PutSubtaskInput>): Promise<In<typeof SubtaskRef>>
+
   /** A person's statement that the session has ended. */
   endSession(input: In<typeof SessionInput>): Promise<SessionActivity>
   deleteSession(input: In<typeof SessionInput>): Promise<In<typeof Deleted>>
@@ -84,6 +102,12 @@ export interface Activity {
   /** Deletes old activity; called periodically. */
   cleanUp(input: object): Promise<void>
   close(): Promise<void>
+}
+
+/** An entry and the persona that makes it. */
+export interface EntryOf<Input> {
+  identity: Identity
+  input: Input
 }
 
 export interface ActivityBatch {

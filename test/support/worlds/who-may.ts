@@ -80,6 +80,7 @@ export const ACTIONS: Readonly<Record<string, Actions>> = {
   activity: {
     watches:
       'hierarchy projects project sessions session requests tasks subtasks actions active hourly tools_summary kpis stats cleanup_stats completeness',
+    acts: 'log_action put_request put_task put_subtask',
     administers: 'end_session delete_session delete_project delete_actions',
   },
   vector: {
