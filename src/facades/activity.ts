@@ -40,7 +40,7 @@ import {
   ToolsSummaryInput,
 } from '../contracts/activity/views.ts'
 import type { ErrorCode } from '../contracts/errors/errors.ts'
-import type { Activity, EntryOf } from '../modules/activity/types.ts'
+import type { Activity } from '../modules/activity/types.ts'
 import { defineAction, defineFacade, type Action } from '../kernel/define.ts'
 
 /** Prompts and outputs of all personas are in it, so agents do not read it. */
@@ -70,33 +70,16 @@ function read<Input extends z.ZodType, Output extends z.ZodType>(declared: Decla
 
 /** Only for the operator. */
 function change<Input extends z.ZodType, Output extends z.ZodType>(
-  declared: Declared<Input, Output> & { destructive: boolean },
+  declared: Declared<Input, Output> & { destructive: boolean; idempotent?: boolean },
 ): Action {
   const { errors = [], handle, ...rest } = declared
   return defineAction({
+    idempotent: true,
     ...rest,
     mutates: true,
-    idempotent: true,
     errors: [...errors, 'store_unavailable'],
     allow: [],
     handle: (input, { modules: { activity } }) => handle(activity, input),
-  })
-}
-
-/** An agent makes entries as its own persona. */
-function entry<Input extends z.ZodType, Output extends z.ZodType>(
-  declared: Omit<Declared<Input, Output>, 'handle'> & {
-    handle(activity: Activity, entry: EntryOf<z.output<Input>>): Promise<z.input<Output>>
-  },
-): Action {
-  const { errors = [], handle, ...rest } = declared
-  return defineAction({
-    ...rest,
-    mutates: true,
-    errors: [...errors, 'session_reported', 'identity_mismatch', 'store_unavailable'],
-    allow: ['agent'],
-    handle: (input, { modules: { activity }, caller }) =>
-      handle(activity, { identity: caller.identity, input }),
   })
 }
 
@@ -233,36 +216,47 @@ export const activity = defineFacade({
       handle: (activity, input) => activity.completeness(input),
     }),
 
-    log_action: entry({
+    log_action: change({
+      destructive: false,
+      idempotent: false,
       summary: 'Store a tool call of your own program, in a session that no client reports.',
       input: LogActionInput,
       output: ActionRef,
+      errors: ['session_reported'],
       examples: [
         { session_id: 'nightly-7', project: '/home/ada/parser', tool_name: 'pytest', duration_ms: 5300 },
       ],
-      handle: (activity, entry) => activity.logAction(entry),
+      handle: (activity, input) => activity.logAction(input),
     }),
-    put_request: entry({
+    put_request: change({
+      destructive: false,
+      idempotent: false,
       summary: 'Begin a request of your own program, or end its newest one: {session_id, prompt?, status?}.',
       input: PutRequestInput,
       output: RequestRef,
+      errors: ['session_reported'],
       examples: [{ session_id: 'nightly-7', prompt: 'run all tests' }],
-      handle: (activity, entry) => activity.putRequest(entry),
+      handle: (activity, input) => activity.putRequest(input),
     }),
-    put_task: entry({
+    put_task: change({
+      destructive: false,
+      idempotent: false,
       summary: 'Store a wave of subagents: {session_id, request_id, wave_number, status?}.',
       input: PutTaskInput,
       output: TaskRef,
       errors: ['activity_unknown'],
       examples: [{ session_id: 'nightly-7', request_id: 'nightly-7.1', wave_number: 1 }],
-      handle: (activity, entry) => activity.putTask(entry),
+      handle: (activity, input) => activity.putTask(input),
     }),
-    put_subtask: entry({
+    put_subtask: change({
+      destructive: false,
+      idempotent: false,
       summary: 'Begin or end a subagent of your own program: {session_id, agent_id, agent_type?, status?}.',
       input: PutSubtaskInput,
       output: SubtaskRef,
+      errors: ['session_reported'],
       examples: [{ session_id: 'nightly-7', agent_id: 'shard-1', agent_type: 'runner' }],
-      handle: (activity, entry) => activity.putSubtask(entry),
+      handle: (activity, input) => activity.putSubtask(input),
     }),
 
     end_session: change({

@@ -381,8 +381,12 @@ export type Completeness = z.infer<typeof Completeness>
 
 // --- entries of programs without a shim
 
-/** The session is created with its first entry. `project` is its directory. */
-const OF_SESSION = { session_id: SessionId, project: Root.optional() }
+const OF_SESSION = {
+  session_id: SessionId,
+  /** Directory and persona of the session, which is created with its first entry. Default: none, and the operator. */
+  project: Root.optional(),
+  identity: Identity.optional(),
+}
 
 export const LogActionInput = z.strictObject({
   ...OF_SESSION,

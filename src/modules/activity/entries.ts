@@ -4,7 +4,7 @@
  */
 import type { EndStatus } from '../../contracts/activity/event.ts'
 import { TurnbellError } from '../../contracts/errors/errors.ts'
-import type { Identity, SessionId } from '../../contracts/ids.ts'
+import { OPERATOR, type Identity, type SessionId } from '../../contracts/ids.ts'
 import type { ActivityStore } from '../../ports/activity-store.ts'
 import { timestamp, type Clock } from '../../ports/clock.ts'
 import type { Ids } from '../../ports/random.ts'
@@ -28,16 +28,8 @@ const CLIENT = 'program'
 export function createEntries(deps: EntriesDeps): Entries {
   const add = createRecorder(deps)
   return {
-    async logAction({ identity, input }) {
-      const {
-        session_id,
-        project,
-        action_id = deps.ids.next(),
-        tool_name,
-        agent_id,
-        exit_code,
-        duration_ms,
-      } = input
+    async logAction(input) {
+      const { session_id, action_id = deps.ids.next(), tool_name, agent_id, exit_code, duration_ms } = input
       const { error, output, status = error === undefined ? 'completed' : 'failed' } = input
       const facts: Fact[] = [
         {
@@ -53,26 +45,24 @@ export function createEntries(deps: EntriesDeps): Entries {
         const denied = status === 'denied' || undefined
         facts.push({ kind: 'action.failed', data: { ...ended, ...defined({ error, denied }) }, agent_id })
       }
-      await add({ identity, session_id, project }, facts)
+      await add(input, facts)
       return { action_id: `${session_id}.${action_id}` }
     },
 
-    async putRequest({ identity, input }) {
-      const { session_id, project, prompt, prompt_type, status, error } = input
+    async putRequest(input) {
+      const { session_id, prompt, prompt_type, status, error } = input
       const fact: Fact =
         status === 'running'
           ? { kind: 'request.started', data: defined({ prompt, prompt_type }), begins_turn: true }
           : { kind: 'request.ended', data: { status, ...defined({ error }) } }
-      const turn_seq = await add({ identity, session_id, project }, [fact])
+      const turn_seq = await add(input, [fact])
       return { request_id: `${session_id}.${turn_seq}` }
     },
 
-    async putTask({ identity, input: { session_id, request_id, wave_number, status } }) {
+    async putTask({ session_id, request_id, wave_number, status }) {
       const task_id = `${request_id}.w${wave_number}`
       await deps.sessions.exclusive(session_id, async (held) => {
-        const session = await held.read()
-        if (session === null) throw unknown(session_id)
-        checkOwner(identity, session.row.identity, session_id)
+        if ((await held.read()) === null) throw unknown(session_id)
         await deps.store.write({
           ...NO_ROWS,
           tasks: [
@@ -86,13 +76,13 @@ export function createEntries(deps: EntriesDeps): Entries {
       return { task_id }
     },
 
-    async putSubtask({ identity, input }) {
-      const { session_id, project, agent_id: subtask_id, agent_type, description, status, result } = input
+    async putSubtask(input) {
+      const { session_id, agent_id: subtask_id, agent_type, description, status, result } = input
       const facts: Fact[] =
         status === 'running'
           ? [{ kind: 'subtask.started', data: { subtask_id, ...defined({ agent_type, description }) } }]
           : [{ kind: 'subtask.ended', data: { subtask_id, status, ...defined({ result }) } }]
-      await add({ identity, session_id, project }, facts)
+      await add(input, facts)
       return { subtask_id: `${session_id}.${subtask_id}` }
     },
   }
@@ -105,18 +95,20 @@ function timesOf(status: EndStatus | 'running', at: string) {
 }
 
 interface EntrySession {
-  identity: Identity
   session_id: SessionId
-  project: string | undefined
+  identity?: Identity | undefined
+  project?: string | undefined
 }
 
 /** Returns a function that stores facts of a session, and returns the number of their turn. */
 function createRecorder({ numbered, clock }: EntriesDeps) {
-  return async ({ identity, session_id, project }: EntrySession, facts: readonly Fact[]): Promise<number> => {
+  return async (
+    { session_id, identity = OPERATOR, project }: EntrySession,
+    facts: readonly Fact[],
+  ): Promise<number> => {
     const of = { session_id, identity, client: CLIENT, source: 'plugin' as const, at: timestamp(clock) }
     const added = await numbered.add(of, (session) => {
       if (session === null) return [{ kind: 'session.started', data: defined({ project }) }, ...facts]
-      checkOwner(identity, session.row.identity, session_id)
       if (session.track.numbered_by_hub) return facts
       throw new TurnbellError('session_reported', {
         detail: `The session ${session_id} is reported by ${session.row.client}.`,
@@ -124,14 +116,6 @@ function createRecorder({ numbered, clock }: EntriesDeps) {
     })
     return added?.turn_seq ?? 0
   }
-}
-
-/** The operator may add to every session. */
-function checkOwner(identity: Identity, owner: Identity, session_id: SessionId): void {
-  if (identity === owner || identity === 'operator') return
-  throw new TurnbellError('identity_mismatch', {
-    detail: `the session ${session_id} belongs to ${owner}, not to ${identity}`,
-  })
 }
 
 function unknown(session_id: SessionId): TurnbellError {

@@ -80,14 +80,13 @@ export interface Activity {
   completeness(input: In<typeof CompletenessInput>): Promise<Completeness>
 
   /**
-   * Entries of programs without a shim, as events that the hub numbers. Each rejects with `session_reported` if the client's
-   * shim reports the session, and with `identity_mismatch` if it belongs to another persona. The status of an existing wave is
-   * changed in any session.
+   * Entries of programs without a shim, as events that the hub numbers. All but `putTask`, which only needs a stored session,
+   * reject with `session_reported` if a shim reports the session.
    */
-  logAction(entry: EntryOf<LogActionInput>): Promise<In<typeof ActionRef>>
-  putRequest(entry: EntryOf<PutRequestInput>): Promise<In<typeof RequestRef>>
-  putTask(entry: EntryOf<PutTaskInput>): Promise<In<typeof TaskRef>>
-  putSubtask(entry: EntryOf<PutSubtaskInput>): Promise<In<typeof SubtaskRef>>
+  logAction(input: LogActionInput): Promise<In<typeof ActionRef>>
+  putRequest(input: PutRequestInput): Promise<In<typeof RequestRef>>
+  putTask(input: PutTaskInput): Promise<In<typeof TaskRef>>
+  putSubtask(input: PutSubtaskInput): Promise<In<typeof SubtaskRef>>
 
   /** A person's statement that the session has ended. */
   endSession(input: In<typeof SessionInput>): Promise<SessionActivity>
@@ -102,12 +101,6 @@ export interface Activity {
   /** Deletes old activity; called periodically. */
   cleanUp(input: object): Promise<void>
   close(): Promise<void>
-}
-
-/** An entry and the persona that makes it. */
-export interface EntryOf<Input> {
-  identity: Identity
-  input: Input
 }
 
 export interface ActivityBatch {

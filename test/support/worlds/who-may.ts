@@ -80,8 +80,8 @@ export const ACTIONS: Readonly<Record<string, Actions>> = {
   activity: {
     watches:
       'hierarchy projects project sessions session requests tasks subtasks actions active hourly tools_summary kpis stats cleanup_stats completeness',
-    acts: 'log_action put_request put_task put_subtask',
-    administers: 'end_session delete_session delete_project delete_actions',
+    administers:
+      'log_action put_request put_task put_subtask end_session delete_session delete_project delete_actions',
   },
   vector: {
     acts: 'create_run complete_run log_event checkpoint assumptions',

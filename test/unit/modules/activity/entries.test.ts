@@ -8,7 +8,7 @@ import { createRedactor } from '../../../../src/system/redaction/redactor.ts'
 import { fakeClock } from '../../../support/fakes/fake-clock.ts'
 
 const PAGE = { limit: 50 }
-const SESSION = { session_id: 'nightly', project: '/home/ada/parser' }
+const SESSION = { session_id: 'nightly', project: '/home/ada/parser', identity: 'ada' }
 let activity: Activity
 
 beforeEach(async () => {
@@ -23,8 +23,7 @@ beforeEach(async () => {
   })
 })
 
-const log = (input: object, identity = 'ada') =>
-  activity.logAction({ identity, input: { ...SESSION, tool_name: 'pytest', ...input } })
+const log = (input: object) => activity.logAction({ ...SESSION, tool_name: 'pytest', ...input })
 
 describe('an entry', () => {
   test('creates its session and its project', async () => {
@@ -49,24 +48,20 @@ describe('an entry', () => {
 
   test('is an action of the subagent that it names', async () => {
     const subtask = { ...SESSION, agent_id: 'shard-1', agent_type: 'runner', status: 'running' as const }
-    await activity.putRequest({ identity: 'ada', input: { ...SESSION, status: 'running' } })
-    await expect(activity.putSubtask({ identity: 'ada', input: subtask })).resolves.toEqual({
+    await activity.putRequest({ ...SESSION, status: 'running' })
+    await expect(activity.putSubtask(subtask)).resolves.toEqual({
       subtask_id: 'nightly.shard-1',
     })
     await log({ agent_id: 'shard-1', status: 'running' })
     expect((await activity.actions(PAGE)).items).toMatchObject([
       { subtask_id: 'nightly.shard-1', request_id: 'nightly.1', status: 'running' },
     ])
-    await activity.putSubtask({
-      identity: 'ada',
-      input: { ...subtask, status: 'completed', result: 'green' },
-    })
+    await activity.putSubtask({ ...subtask, status: 'completed', result: 'green' })
     expect((await activity.subtasks(PAGE)).items).toMatchObject([{ status: 'completed', result: 'green' }])
   })
 
   test('of a request begins it, and ends the newest one', async () => {
-    const put = (input: object) =>
-      activity.putRequest({ identity: 'ada', input: { ...SESSION, status: 'running', ...input } })
+    const put = (input: object) => activity.putRequest({ ...SESSION, status: 'running', ...input })
     await expect(put({ prompt: 'run all tests' })).resolves.toEqual({ request_id: 'nightly.1' })
     await expect(put({ status: 'failed', error: 'no space' })).resolves.toEqual({ request_id: 'nightly.1' })
     await expect(put({})).resolves.toEqual({ request_id: 'nightly.2' })
@@ -77,29 +72,26 @@ describe('an entry', () => {
   })
 
   test('of a wave has its number', async () => {
-    await activity.putRequest({ identity: 'ada', input: { ...SESSION, status: 'running' } })
+    await activity.putRequest({ ...SESSION, status: 'running' })
     const wave = {
       session_id: 'nightly',
       request_id: 'nightly.1',
       wave_number: 2,
       status: 'completed' as const,
     }
-    await expect(activity.putTask({ identity: 'ada', input: wave })).resolves.toEqual({
+    await expect(activity.putTask(wave)).resolves.toEqual({
       task_id: 'nightly.1.w2',
     })
     expect((await activity.tasks(PAGE)).items).toMatchObject([{ wave_number: 2, status: 'completed' }])
-    await expect(
-      activity.putTask({ identity: 'ada', input: { ...wave, session_id: 'unknown' } }),
-    ).rejects.toMatchObject({ code: 'activity_unknown' })
+    await expect(activity.putTask({ ...wave, session_id: 'unknown' })).rejects.toMatchObject({
+      code: 'activity_unknown',
+    })
   })
 
-  test('is rejected in the session of another persona, except from the operator', async () => {
-    await log({})
-    await expect(log({}, 'bob')).rejects.toMatchObject({ code: 'identity_mismatch' })
-    await log({}, 'operator')
+  test('without a persona belongs to the operator', async () => {
+    await activity.logAction({ session_id: 'nightly', tool_name: 'pytest' })
     expect(await activity.session({ session_id: 'nightly' })).toMatchObject({
-      identity: 'ada',
-      total_success: 2,
+      ...{ identity: 'operator', project_id: null },
     })
   })
 
