@@ -9,6 +9,7 @@ import { batched } from '../../kernel/batch.ts'
 import { createBudget } from '../../kernel/budget.ts'
 import type { Deprecated, DispatchOutcome } from '../../kernel/define.ts'
 import type { Kernel } from '../../kernel/dispatch.ts'
+import type { AliasRoute } from '../../kernel/projections/alias-routes.ts'
 import type { HttpRoute } from '../../kernel/projections/project-http.ts'
 import { BatchRequest, CallRequest } from '../../contracts/http.ts'
 
@@ -50,6 +51,23 @@ export async function action(
   })
   if (!outcome.ok) return refuse(reply, outcome)
   if (outcome.note !== undefined) void reply.header('x-turnbell-note', asciiOf(outcome.note))
+  return outcome.result
+}
+
+/** A former path: the same as the route of the action that it stands for. */
+export async function alias(
+  kernel: Kernel,
+  route: AliasRoute,
+  request: FastifyRequest,
+  reply: FastifyReply,
+): Promise<unknown> {
+  const { facade, action, method } = route
+  const path = request.params as Record<string, unknown>
+  const given = method === 'GET' || method === 'DELETE' ? request.query : (request.body ?? {})
+  const params = route.params({ ...(given as Record<string, unknown>), ...path })
+  const outcome = await kernel.dispatch({ facade, action, params, ...from(request, reply) })
+  if (!outcome.ok) return refuse(reply, outcome)
+  void reply.header('link', successor({ name: route.url, facade, action }))
   return outcome.result
 }
 

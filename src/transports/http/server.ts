@@ -10,7 +10,7 @@ import fastify, { type FastifyInstance, type FastifyReply, type FastifyRequest }
 import { heardFrom, whenClosed } from './answered.ts'
 import { becomesStream, createAdmission, type Enter, type Admission } from './admission.ts'
 import { requestWindows } from './request-windows.ts'
-import { action, batch, call } from './calls.ts'
+import { action, alias, batch, call } from './calls.ts'
 import { position, readPage, streamEvents } from './events.ts'
 import { admit, checkOrigin } from './guard.ts'
 import { hookContext } from './hook-context.ts'
@@ -19,6 +19,7 @@ import { answerClientError, PROBLEM_TYPE, problemOf, sendProblem } from './probl
 import { FIXED_ROUTES, Nothing } from './routes.ts'
 import type { Kernel } from '../../kernel/dispatch.ts'
 import { boundsOf, permit } from '../../kernel/policy.ts'
+import { aliasRoutes } from '../../kernel/projections/alias-routes.ts'
 import {
   describeFacades,
   describeTools,
@@ -156,6 +157,13 @@ function build(
       method: route.method,
       url: route.url,
       handler: (request, reply) => action(kernel, route, request, reply),
+    })
+  }
+  for (const route of aliasRoutes(kernel.registry)) {
+    app.route({
+      method: route.method,
+      url: route.url,
+      handler: (request, reply) => alias(kernel, route, request, reply),
     })
   }
   return app
