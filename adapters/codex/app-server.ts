@@ -46,6 +46,8 @@ export interface AppServer {
 
 export interface AppServerHandlers {
   onNotification: (notification: Notification) => void
+  /** Every notification and request of the server as it is, before it is handled. Must not throw. */
+  onMessage?: ((message: object) => void) | undefined
   onClose: () => void
   /** Answers a request of the server. Null leaves the request to other clients. */
   answer?: (request: ServerRequest, server: Pick<AppServer, 'call'>) => Promise<object | null>
@@ -82,6 +84,7 @@ export async function connectAppServer(
     const message = Message.safeParse(parseJsonOrNull(text))
     if (!message.success) return log.warn({}, 'invalid message from the app-server ignored')
     const { id, method, result, error } = message.data
+    if (method !== undefined) handlers.onMessage?.(message.data)
     if (method !== undefined && id !== undefined) return void handleRequest(message.data)
     if (method !== undefined) {
       const notification = Notification.safeParse(message.data)

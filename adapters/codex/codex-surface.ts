@@ -6,6 +6,7 @@
  * keeps it to itself. The last cannot be reached, but its queue can: every app-server of the same CODEX_HOME writes
  * to it, and the thread's hooks report its turns.
  */
+import type { ActivityFeed } from './activity/activity-feed.ts'
 import type { AppServer } from './app-server.ts'
 import { bellQueue } from './bell-queue.ts'
 import { bellRemoval, type BellRemoval } from './bell-removal.ts'
@@ -58,6 +59,8 @@ export interface CodexSurfaceDeps {
   hasWindow?: HasWindow
   /** Returns the process of an app-server, which runs the turns of its threads. */
   instanceId?: (server_kind: ServerKind) => InstanceId | null
+  /** Records what the agent does in the bound thread. */
+  activity?: Pick<ActivityFeed, 'bound' | 'boundByHooks' | 'subscribing'> | undefined
 }
 
 export function codexSurface(deps: CodexSurfaceDeps): CodexSurface {
@@ -121,7 +124,7 @@ export function codexSurface(deps: CodexSurfaceDeps): CodexSurface {
 
 /** Creates the parts of the surface; each reacts to the changes of the bound thread in this order. */
 function createParts(deps: CodexSurfaceDeps) {
-  const { identity, clock, log, people, alive = () => true, hasWindow = () => true } = deps
+  const { identity, clock, log, people, activity, alive = () => true, hasWindow = () => true } = deps
   const { reach = () => Promise.resolve() } = deps
   const thread = boundThread(clock.now())
   const queue = bellQueue(identity, log)
@@ -136,7 +139,7 @@ function createParts(deps: CodexSurfaceDeps) {
   thread.onMove(reportChange)
 
   const early = earlyNotifications()
-  const binder = threadBinder({ identity, thread, window, early, watch, removal, clock, log })
+  const binder = threadBinder({ identity, thread, window, early, watch, removal, clock, log, activity })
   const searches = bindSearch({ thread, queue, binder, early, reach, alive, clock, log })
   const handleNotification = threadNotifications({
     identity,

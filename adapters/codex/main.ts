@@ -5,6 +5,7 @@
  */
 import os from 'node:os'
 import path from 'node:path'
+import { openActivity, type Activity } from './activity/main.ts'
 import { connectAppServer, type AppServer, type AppServerHandlers } from './app-server.ts'
 import { approvalAnswers } from './approvals.ts'
 import { codexSurface, type CodexSurface } from './codex-surface.ts'
@@ -49,11 +50,13 @@ function createParts(here: ShimEnvironment): ShimParts {
   // Created here, so that a missing Codex is reported at once.
   const own_server = ownServer(here)
   const own_process = own_server.process
+  const activity = openActivity(here)
 
   const surface = codexSurface({
     identity,
     clock: systemClock,
     log,
+    activity: activity.feed ?? undefined,
     reach,
     alive: (client) => !isGone(client),
     instanceId: (at) => (at === 'own' ? own_process.instanceId() : sharedInstance(codexHome())),
@@ -73,6 +76,7 @@ function createParts(here: ShimEnvironment): ShimParts {
   const ends: LinkEnds = {
     here,
     surface,
+    activity,
     own_server,
     store: threadStore(run_files, log),
     agent: directory === null ? null : { directory, answer },
@@ -96,8 +100,10 @@ function createParts(here: ShimEnvironment): ShimParts {
     stop() {
       for (const link of Object.values(links)) link.close()
       // The last client that leaves stops it, or the next daemon takes it over.
-      if (isUsed()) log.info({ clients: people.pids() }, 'app-server kept running for its clients')
+      const keeps_server = isUsed()
+      if (keeps_server) log.info({ clients: people.pids() }, 'app-server kept running for its clients')
       else own_process.stop()
+      activity.close(keeps_server ? null : 'own')
     },
   }
 }
@@ -120,6 +126,7 @@ function threadStore(run_files: CodexRunFiles, log: Log): ThreadStore {
 interface LinkEnds {
   here: ShimEnvironment
   surface: CodexSurface
+  activity: Activity
   own_server: OwnServer
   store: ThreadStore
   /** The headless agent; null if the persona has none. */
@@ -128,7 +135,7 @@ interface LinkEnds {
 
 /** The connection to the persona's own app-server, which it starts. */
 function ownLink(ends: LinkEnds): Link {
-  const { here, surface, own_server, store, agent } = ends
+  const { here, surface, activity, own_server, store, agent } = ends
   let resumable_thread: string | null = null
   /** Marks a thread as joinable with its first item, which Codex has then written to disk. */
   function noteFirstItem({ method, params }: Notification): void {
@@ -140,6 +147,7 @@ function ownLink(ends: LinkEnds): Link {
   async function dial(onClose: () => void): Promise<AppServer> {
     own_server.ensure()
     const server = await connectAppServer(here.paths.codex_socket, clientOptions(here), {
+      onMessage: (message) => activity.feed?.message(message, 'own'),
       onNotification(notification) {
         surface.handleNotification(notification, 'own')
         noteFirstItem(notification)
@@ -162,23 +170,27 @@ function ownLink(ends: LinkEnds): Link {
 
 /** The connection to the app-server that every plain `codex` of this user shares. */
 function sharedLink(ends: LinkEnds): Link {
-  const { here, surface } = ends
+  const { here, surface, activity } = ends
   const dial = (onClose: () => void) =>
     connectAppServer(sharedSocket(codexHome()), clientOptions(here), {
+      onMessage: (message) => activity.feed?.message(message, 'shared'),
       onNotification: (notification) => surface.handleNotification(notification, 'shared'),
       onClose,
     })
   return linkTo('shared', dial, ends)
 }
 
-function linkTo(at: ServerKind, dial: LinkDeps['dial'], { here, surface }: LinkEnds): Link {
+function linkTo(at: ServerKind, dial: LinkDeps['dial'], { here, surface, activity }: LinkEnds): Link {
   return createLink({
     dial,
     onConnected(server) {
       logVersion(here, at, server)
       void surface.connected(server, at)
     },
-    onClosed: () => surface.disconnected(at),
+    onClosed() {
+      surface.disconnected(at)
+      activity.feed?.disconnected(at)
+    },
     clock: systemClock,
     log: here.log,
   })

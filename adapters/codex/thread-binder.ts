@@ -1,4 +1,5 @@
 /** Binds the surface to a thread, and subscribes to it at its app-server. */
+import type { ActivityFeed } from './activity/activity-feed.ts'
 import type { BellRemoval } from './bell-removal.ts'
 import type { BellWatch } from './bell-watch.ts'
 import type { BoundThread } from './bound-thread.ts'
@@ -39,6 +40,7 @@ export interface ThreadBinderDeps {
   removal: BellRemoval
   clock: Clock
   log: Log
+  activity?: Pick<ActivityFeed, 'bound' | 'boundByHooks' | 'subscribing'> | undefined
 }
 
 export function threadBinder(deps: ThreadBinderDeps): ThreadBinder {
@@ -50,15 +52,19 @@ export function threadBinder(deps: ThreadBinderDeps): ThreadBinder {
     const [to, threadId] = [thread.server(), thread.state().thread_id]
     if (to === null || threadId === null || subscribed || thread.route?.live !== true) return
     window.opening()
-    to.call('thread/resume', { threadId, excludeTurns: true }, z.unknown()).then(
+    const succeeded = to.call('thread/resume', { threadId, excludeTurns: true }, z.unknown()).then(
       () => {
-        if (thread.server() !== to || thread.state().thread_id !== threadId || subscribed) return
+        if (thread.server() !== to || thread.state().thread_id !== threadId || subscribed) return false
         subscribed = true
         if (thread.state().queued.length > 0) void watch.check()
+        return true
       },
-      (error: unknown) =>
-        log.debug({ err: error, thread_id: threadId }, 'thread could not be subscribed to yet'),
+      (error: unknown) => {
+        log.debug({ err: error, thread_id: threadId }, 'thread could not be subscribed to yet')
+        return false
+      },
     )
+    deps.activity?.subscribing(to, succeeded)
   }
 
   /** Withdraws doorbells from the former thread, because the new thread is rung for the same signals. */
@@ -82,6 +88,7 @@ export function threadBinder(deps: ThreadBinderDeps): ThreadBinder {
       for (const notification of deps.early.take(server_kind))
         thread.move(notified(thread.state(), notification, deps.identity))
       if (thread.state().thread_id === null) return false
+      deps.activity?.bound(found, { server_kind, instance_id: thread.instance_ids[server_kind] })
       subscribe()
       void watch.check()
       void awaitTools(deps)
@@ -94,6 +101,7 @@ export function threadBinder(deps: ThreadBinderDeps): ThreadBinder {
       leaveFormer(thread_id)
       thread.route = { server_kind, live: false }
       thread.move(boundByHooks(thread.state(), found))
+      deps.activity?.boundByHooks(thread_id)
       void watch.check()
     },
     subscribe,
