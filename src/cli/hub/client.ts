@@ -1,5 +1,6 @@
 /** Client of the hub over HTTP. Refusals are thrown as `TurnbellError`. */
 import type { z } from 'zod'
+import { ActivityReceipt, type ActivityReport } from '../../contracts/activity/event.ts'
 import { fromProblem, Problem, TurnbellError } from '../../contracts/errors/errors.ts'
 import { CallAnswer, EventsPage, Health } from '../../contracts/http.ts'
 import { Json, type RegistrationKind } from '../../contracts/ids.ts'
@@ -37,6 +38,8 @@ export interface HubClient {
   whyNotReady(timeout_ms: number): Promise<TurnbellError | null>
   /** Sends a hook event with the client's payload. Returns the answer for the client. */
   hook(client: string, payload: Record<string, Json>): Promise<Json>
+  /** Reports what an agent did. With `dropped` in the receipt, nothing was stored. */
+  reportActivity(report: ActivityReport): Promise<ActivityReceipt>
   /** Returns a page of events. `since` is a position in the stream or a time. */
   events(query: {
     since?: number | string
@@ -80,6 +83,7 @@ export function createHubClient(fetcher: typeof fetch, url: string, token: strin
     },
     hook: async (name, payload) =>
       parse(url, Json, await request(`/hook/${encodeURIComponent(name)}`, payload)),
+    reportActivity: async (report) => parse(url, ActivityReceipt, await request('/activity', report)),
     events: async (query) => {
       const parameters = new URLSearchParams()
       for (const [name, value] of Object.entries(query)) parameters.set(name, String(value))

@@ -8,6 +8,7 @@ import { ACTIVITY_LIMITS } from './activity.ts'
 import { AGENT_LIMITS } from './agent.ts'
 import { BRIDGE_LIMITS } from './bridge.ts'
 import { GIT_LIMITS } from './git.ts'
+import { HISTORY_LIMITS } from './history.ts'
 import { MEMORY_LIMITS } from './memory.ts'
 import { SHARE_LIMITS } from './shares.ts'
 import { SURFACE_LIMITS } from './surfaces.ts'
@@ -269,6 +270,7 @@ export const LIMITS = {
 
   // Activity capture
   ...ACTIVITY_LIMITS,
+  ...HISTORY_LIMITS,
   sse_heartbeat_ms: 15_000,
   /** Maximum time that a reader of the event stream may leave data unread before it is closed; it can resume. */
   sse_silence_max_ms: 60_000,
