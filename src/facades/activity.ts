@@ -54,7 +54,7 @@ interface Declared<Input extends z.ZodType, Output extends z.ZodType> {
   examples?: readonly z.input<Input>[]
   /** In addition to `store_unavailable`. */
   errors?: readonly ErrorCode[]
-  handle(activity: Activity, input: z.output<Input>): Promise<z.input<Output>>
+  handle: (activity: Activity, input: z.output<Input>) => Promise<z.input<Output>>
 }
 
 function read<Input extends z.ZodType, Output extends z.ZodType>(declared: Declared<Input, Output>): Action {

@@ -20,9 +20,7 @@ import { createRouteResolver, type RouteResolver } from '../modules/registry/rou
 import { repositoryRoot } from '../modules/registry/scope.ts'
 import type { RoutineModule, RoutineSettings } from '../modules/routines/service.ts'
 import type { StepType } from '../modules/routines/step-type.ts'
-import { createIntake, type Intake } from '../modules/activity/intake.ts'
-import type { SessionState } from '../contracts/activity/session-state.ts'
-import type { Activity, EndedSession } from '../modules/activity/types.ts'
+import type { Intake } from '../modules/activity/intake.ts'
 import { createSignals } from '../modules/signals/service.ts'
 import type { SignalModule } from '../modules/signals/types.ts'
 import type { Clock } from '../ports/clock.ts'
@@ -35,15 +33,14 @@ import type { ProjectStore } from '../ports/project-store.ts'
 import type { Ids } from '../ports/random.ts'
 import type { RecordStore } from '../ports/record-store.ts'
 import type { SignalStore } from '../ports/signal-store.ts'
-import { activityPart } from './activity/activity-part.ts'
-import { noActivity } from './activity/no-activity.ts'
+import { openActivity, type OpenActivityDeps } from './activity/open-activity.ts'
 import type { Bus } from './bus.ts'
 import type { HubModule } from './hub-module.ts'
 import type { Lifecycle } from './lifecycle.ts'
 import { openMemory, type OpenedMemory } from './project-memory.ts'
 import { openRoutines, type Outside } from './routines.ts'
 
-export interface ModuleDeps {
+export interface ModuleDeps extends Pick<OpenActivityDeps, 'activity' | 'isRunning'> {
   stores: { signals: SignalStore; records: RecordStore; events: EventLog }
   /** Opens the records in a project's directory; returns null if the directory does not exist. */
   openProject: (root: string) => ProjectStore | null
@@ -64,10 +61,6 @@ export interface ModuleDeps {
   /** Step types in addition to the built-in ones. */
   steps?: readonly StepType[]
   outside: Outside
-  /** Default: none; its actions then reject with `store_unavailable`. */
-  activity?: { module: Activity; /** Whether anything is stored. */ isUsed(): boolean }
-  /** Whether the process runs that has this start time, if it is known. Default: the processes of sessions are not checked. */
-  isRunning?: (pid: number, started: string | null) => boolean
   clock: Clock
   ids: Ids
   log: Log
@@ -133,13 +126,7 @@ export async function openModules(deps: OpenModulesDeps): Promise<HubModules> {
     rootOf: (call) => repositoryRoot({ projects, personas }, call),
     linksOf: (call) => recordedLinks(records, call),
   })
-  const activity = deps.activity?.module ?? noActivity()
-  const intake = createIntake({
-    activity,
-    clock,
-    log,
-    onState: (session, state) => announceState(events, session, state),
-  })
+  const { activity, intake, parts: activity_parts } = openActivity(deps, events)
   const kinds = records.kinds.list().map(({ kind }) => kind)
   return {
     modules: {
@@ -163,23 +150,9 @@ export async function openModules(deps: OpenModulesDeps): Promise<HubModules> {
       signalPart(signals, registrations),
       coordinatorPart(coordinator, deps.lifecycle, log),
       memoryPart(memory),
-      ...(deps.activity === undefined
-        ? []
-        : [
-            activityPart(deps.activity, deps.isRunning, ({ state, ...session }) =>
-              announceState(events, session, state),
-            ),
-          ]),
+      ...activity_parts,
     ],
   }
-}
-
-function announceState(
-  events: Pick<EventLog, 'append'>,
-  { session_id, identity, client }: Omit<EndedSession, 'state'>,
-  state: SessionState,
-): void {
-  events.append({ type: 'activity.state', agent_id: identity, data: { session_id, client, ...state } })
 }
 
 /** Opens personas, projects and registrations. */

@@ -128,7 +128,15 @@ export class Agent {
   describe(): string {
     const { identity, turn, turn_seq, bells, peer, session_id } = this
     const { last_trouble } = this.caller
-    return JSON.stringify({ identity, session_id, turn, turn_seq, bells: bells.length, shim: peer !== null, last_trouble })
+    return JSON.stringify({
+      identity,
+      session_id,
+      turn,
+      turn_seq,
+      bells: bells.length,
+      shim: peer !== null,
+      last_trouble,
+    })
   }
 
   /** The user submits a prompt. */

@@ -4,11 +4,20 @@ import { LIMITS } from '../../contracts/limits/limits.ts'
 import type { Activity, EndedSession } from '../../modules/activity/types.ts'
 import type { HubModule } from '../hub-module.ts'
 
-export function activityPart(
-  { module: activity, isUsed }: { module: Activity; isUsed(): boolean },
-  isRunning: ((pid: number, started: string | null) => boolean) | undefined,
-  onEnded: (session: EndedSession) => void,
-): HubModule {
+export interface StoredActivity {
+  module: Activity
+  /** Whether anything is stored. */
+  isUsed: () => boolean
+}
+
+export interface ActivityPartDeps extends StoredActivity {
+  /** See `OpenActivityDeps`. */
+  isRunning: ((pid: number, started: string | null) => boolean) | undefined
+  /** A session has ended with its process. */
+  onEnded: (session: EndedSession) => void
+}
+
+export function activityPart({ module: activity, isUsed, isRunning, onEnded }: ActivityPartDeps): HubModule {
   async function checkProcesses(): Promise<void> {
     if (isRunning === undefined || !isUsed()) return
     const open = await activity.openProcesses({})

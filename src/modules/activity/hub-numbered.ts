@@ -84,7 +84,7 @@ function numbered(
   const events = facts.map(({ begins_turn, agent_id = null, ...fact }): ActivityEvent => {
     if (begins_turn === true) turn_seq += 1
     seq += 1
-    return { ...fact, ...common, event_id: ids.next(), agent_id, turn_seq, seq } as ActivityEvent
+    return { ...fact, ...common, event_id: ids.next(), agent_id, turn_seq, seq }
   })
   return { turn_seq, events }
 }

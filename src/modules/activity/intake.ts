@@ -28,7 +28,11 @@ export interface IntakeDeps {
   activity: Pick<Activity, 'ingest' | 'ingestHook'>
   clock: Pick<Clock, 'monotonic'>
   log: Log
-  onState(session: { session_id: SessionId; identity: Identity; client: string }, state: SessionState): void
+  /** The state of a session has changed. */
+  onState: (
+    session: { session_id: SessionId; identity: Identity; client: string },
+    state: SessionState,
+  ) => void
 }
 
 export function createIntake({ activity, clock, log, onState }: IntakeDeps): Intake {

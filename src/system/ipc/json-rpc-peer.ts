@@ -54,7 +54,7 @@ export function createRpcPeer(
   const handlers = handlersFor(peer)
   const receiver = createReceiver(stream, connection, requests, handlers)
 
-  stream.on('data', receiver.onData)
+  stream.on('data', (chunk: Buffer) => receiver.onData(chunk))
   // Node.js reports the reason with `error` and always emits `close`.
   stream.on('error', () => {})
   stream.on('end', () => stream.end())
@@ -154,12 +154,7 @@ type Requests = ReturnType<typeof createRequests>
  * Reads lines and handles each as a request, a response or an invalid message, in their order: what waits for a response
  * continues before the next line is handled. Otherwise an older status would replace a newer report in the same chunk.
  */
-function createReceiver(
-  stream: Duplex,
-  connection: Connection,
-  requests: Requests,
-  handlers: RpcHandlers,
-) {
+function createReceiver(stream: Duplex, connection: Connection, requests: Requests, handlers: RpcHandlers) {
   const decoder = new TextDecoder('utf-8', { fatal: true })
   const serve = createRequestHandler(connection, handlers)
   const refuse = (id: string, error: unknown, code?: number) =>
