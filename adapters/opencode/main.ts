@@ -6,10 +6,18 @@
 import { randomBytes } from 'node:crypto'
 import path from 'node:path'
 import { pathToFileURL } from 'node:url'
+import { clientProcess, openActivity, type Activity } from './activity/main.ts'
+import { sessionReader } from './activity/session-reader.ts'
 import { headless, type Headless } from './headless.ts'
 import { opencodeSurface } from './opencode-surface.ts'
 import { serverLink } from './server-link.ts'
-import { connectOpencode, OpencodeError, type SessionRef } from './server.ts'
+import {
+  connectOpencode,
+  OpencodeError,
+  type OpencodeHandlers,
+  type OwnedServer,
+  type SessionRef,
+} from './server.ts'
 import { withTurnbell, type PluginEntry } from './server-config.ts'
 import { restartBackoff, type RestartBackoff } from '../restart-backoff.ts'
 import { runShim, type ShimParts } from '../shim-process.ts'
@@ -19,6 +27,7 @@ import {
   withoutOuterSession,
 } from '../../src/system/clients/client-discovery.ts'
 import { systemClock } from '../../src/system/clock.ts'
+import { livePid } from '../../src/system/process/pid-file.ts'
 import { nodeProgram } from '../../src/system/process/node-program.ts'
 import { freePort, isFree } from '../../src/system/ipc/free-port.ts'
 import { workerLog } from '../../src/system/config/home.ts'
@@ -48,13 +57,14 @@ function createParts(here: ShimEnvironment): ShimParts {
   const isUsed = () => people.isAttached() || wish.isActive()
   const agent = settings?.headless === true ? headlessAgent(here, run_files, people) : null
   const running = identifiedProcess(noteOf(here))
+  const activity = openActivity(here)
 
   const surface = opencodeSurface({
     identity,
     clock: systemClock,
     log,
     instanceId: () => running.instanceId(),
-    storeSession: (session) => run_files.storeBound(session === null ? null : boundSession(session)),
+    storeSession: sessionStore(run_files, activity),
     ...(agent === null
       ? { hasWindow: () => people.isAttached() }
       : { onUnbound: () => link.unbound(), mayRedo: () => people.isAttached() }),
@@ -69,11 +79,7 @@ function createParts(here: ShimEnvironment): ShimParts {
       return found
     },
     stop: () => running.stop(),
-    connect(handlers) {
-      const server = address as ServerAddress
-      const at = { url: serverUrl(server), authorization: serverAuthorization(server) }
-      return connectOpencode(at, { clock: systemClock, log }, handlers)
-    },
+    connect: (handlers) => connectRecorded(here, address as ServerAddress, activity, handlers),
     async chooseSession(server) {
       if (agent !== null) return agent.chooseSession(server)
       const kept = run_files.bound()
@@ -111,12 +117,38 @@ function createParts(here: ShimEnvironment): ShimParts {
       const last = run_files.server()
       if (last !== null) run_files.keepServer({ ...last, attached: false })
       // The last client that leaves stops it, or the next daemon takes it over.
-      if (isUsed()) return log.info({ clients: people.pids() }, 'server kept running for its clients')
+      const keeps_server = isUsed()
+      activity.close(keeps_server ? null : 'server_stopped')
+      if (keeps_server) return log.info({ clients: people.pids() }, 'server kept running for its clients')
       if (last !== null) running.stop()
       // The session ends with the server; the next server starts without one.
       run_files.storeBound(null)
     },
   }
+}
+
+/** Returns a function that stores the session that is rung, for the bridge, and records its begin. */
+function sessionStore(run_files: OpencodeRunFiles, { feed }: Activity) {
+  return (session: SessionRef | null): void => {
+    feed?.bound(session)
+    run_files.storeBound(session && boundSession(session))
+  }
+}
+
+/** Connects to the server and records what its sessions do. */
+async function connectRecorded(
+  here: ShimEnvironment,
+  address: ServerAddress,
+  { feed }: Activity,
+  handlers: OpencodeHandlers,
+): Promise<OwnedServer> {
+  const at = { url: serverUrl(address), authorization: serverAuthorization(address) }
+  const onPayload = (payload: object, directory: string) => feed?.handle(payload, directory)
+  const options = { clock: systemClock, log: here.log }
+  const server = await connectOpencode(at, options, { ...handlers, onPayload })
+  const pid = livePid(noteOf(here))
+  void feed?.attached(pid === null ? null : clientProcess(pid), sessionReader(server))
+  return server
 }
 
 /**

@@ -98,7 +98,11 @@ export const OpenRequests = z.array(z.looseObject({ sessionID: z.string(), ...re
 export type PermissionReply = { reply: 'once' } | { reply: 'reject'; message: string }
 
 /** An event of `GET /global/event`, which covers all directories; `GET /event` covers only one. */
-export const Envelope = z.looseObject({ payload: z.looseObject({ type: z.string() }) })
+export const Envelope = z.looseObject({
+  /** Directory of the server's instance; absent for events of the whole server. */
+  directory: z.string().optional().catch(undefined),
+  payload: z.looseObject({ type: z.string() }),
+})
 
 export interface Prompt {
   agent?: string

@@ -68,6 +68,8 @@ export interface OwnedServer extends OpencodeServer {
 export interface OpencodeHandlers {
   onEvent: (event: Event) => void
   onRequest: (request: UserRequest) => void
+  /** Called with each event as the server sent it, and the directory of its instance, before the others. Must not throw. */
+  onPayload?: (payload: object, directory: string) => void
   onClose: () => void
 }
 
@@ -180,6 +182,7 @@ async function openEvents(
   function onData(text: string): void {
     const envelope = Envelope.safeParse(parseJsonOrNull(text))
     if (!envelope.success) return log.warn({}, 'invalid event from the server ignored')
+    handlers.onPayload?.(envelope.data.payload, envelope.data.directory ?? '')
     const event = Event.safeParse(envelope.data.payload)
     if (event.success) return handlers.onEvent(event.data)
     const request = UserRequest.safeParse(envelope.data.payload)

@@ -375,6 +375,11 @@ export function bellMetadata(identity: Identity, doorbell_id: DoorbellId): Recor
   return { [BELL_KEY]: `${identity}:${doorbell_id}` }
 }
 
+/** Whether a prompt with this metadata is a doorbell for the persona. */
+export function isBellMetadata(metadata: Record<string, unknown> | undefined, identity: Identity): boolean {
+  return parseBellName(metadata?.[BELL_KEY], identity) !== null
+}
+
 function parseBellName(name: unknown, identity: Identity): DoorbellId | null {
   const prefix = `${identity}:`
   if (typeof name !== 'string' || !name.startsWith(prefix)) return null

@@ -4,6 +4,8 @@
  */
 import { isMainThread } from 'node:worker_threads'
 import * as z from 'zod'
+import { clientProcess, openActivity, type Activity } from '../activity/main.ts'
+import { sessionReader } from '../activity/session-reader.ts'
 import { drainGuard, type ToolCall } from './guard.ts'
 import { logOfClient, serverOfClient, type PluginClient } from './client.ts'
 import { pluginRole } from './plugin-role.ts'
@@ -91,8 +93,10 @@ function hooksOf({ client, directory }: Input, options: unknown, log: Log): Hook
     case 'guards':
       return guardHooks(instance)
     case 'rings': {
-      const ringing = ringingHooks(instance, identity, paths)
-      return { ...guardHooks(instance, ringing.handleEvent), ...ringing.hooks }
+      const activity = openActivity({ home, config, identity, paths, log })
+      const ringing = ringingHooks(instance, identity, paths, activity)
+      const hooks = { ...guardHooks(instance, ringing.handleEvent), ...ringing.hooks }
+      return recordedEvents(hooks, activity, directory)
     }
   }
 }
@@ -130,6 +134,17 @@ function guardHooks(
   }
 }
 
+/** Passes each event on, and to the record. */
+function recordedEvents(hooks: Hooks, { feed }: Activity, directory: string): Hooks {
+  return {
+    ...hooks,
+    async event(input) {
+      feed?.handle(input.event, directory)
+      await hooks.event?.(input)
+    },
+  }
+}
+
 interface Ringing {
   handleEvent: (event: Event) => void
   hooks: Hooks
@@ -139,6 +154,7 @@ function ringingHooks(
   { opencode, directory, log }: Instance,
   identity: Identity,
   paths: PersonaPaths,
+  activity: Activity,
 ): Ringing {
   ensurePrivateDirectory(paths.run_dir)
   removeEnded(paths.run_dir, processAlive)
@@ -151,6 +167,7 @@ function ringingHooks(
     storeSession(bound) {
       if (bound === null) bound_before.delete(directory)
       else bound_before.set(directory, bound)
+      activity.feed?.bound(bound)
       run_files.storeBound(bound && { session_id: bound.id, directory: bound.directory })
     },
   })
@@ -162,6 +179,7 @@ function ringingHooks(
   })
   surface.open(shim)
   const logBug = (error: unknown) => log.error({ err: error }, 'turnbell plugin failed')
+  void activity.feed?.attached(clientProcess(process.pid), sessionReader(opencode))
   const before = bound_before.get(directory)
   surface.connected(opencode, null).catch(logBug)
   // There is no later connection inside opencode, so binding is retried until it succeeds.
@@ -179,6 +197,7 @@ function ringingHooks(
       async dispose() {
         surface.close()
         shim.close()
+        activity.close('closed')
         run_files.storeBound(null)
       },
     },
