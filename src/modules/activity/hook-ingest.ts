@@ -3,6 +3,7 @@ import { LIMITS } from '../../contracts/limits/limits.ts'
 import { TurnbellError } from '../../contracts/errors/errors.ts'
 import { timestamp, type Clock } from '../../ports/clock.ts'
 import { hookEvents, type HookSession } from './hook-events.ts'
+import { isOnlyImported } from './imported.ts'
 import type { HubNumbered } from './hub-numbered.ts'
 import type { Session } from './session-track.ts'
 import type { HookReport, IngestResult } from './types.ts'
@@ -22,6 +23,7 @@ export function createHookIngest({
     if (session_id.length > LIMITS.session_id_length_max) return null
     return numbered.add({ session_id, identity, client, source: 'hook', at }, (session) => {
       if (session === null) return hookEvents(body, NO_SESSION)
+      if (isOnlyImported(session)) return hookEvents(body, hookSession(session))
       if (session.row.identity !== identity)
         throw new TurnbellError('identity_mismatch', {
           detail: `the session ${session_id} belongs to ${session.row.identity}, not to ${identity}`,

@@ -11,6 +11,7 @@ import type {
 import type { Identity, SessionId, Timestamp } from '../../contracts/ids.ts'
 import type { Ids } from '../../ports/random.ts'
 import { createKeyedQueue } from '../../ports/serial-queue.ts'
+import { isOnlyImported } from './imported.ts'
 import { highestReceived } from './received.ts'
 import type { Session, SessionTrack } from './session-track.ts'
 import type { Sessions } from './sessions.ts'
@@ -62,7 +63,7 @@ export function createHubNumbered({ sessions, ingest, ids }: HubNumberedDeps): H
         const stored = await sessions.exclusive(session_id, (held) => held.read())
         const facts = make(stored)
         if (facts.length === 0) return null
-        const { identity, client } = stored?.row ?? of
+        const { identity, client } = stored === null || isOnlyImported(stored) ? of : stored.row
         const common = { session_id, identity, client, source: of.source, at: of.at }
         const { turn_seq, events } = numbered(facts, stored?.track ?? null, common, ids)
         const numbers = { numbered_by_hub: true, spooled: false, dropped: 0 }

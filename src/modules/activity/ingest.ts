@@ -7,6 +7,7 @@ import { redactEvent } from '../../ports/redaction/redact-event.ts'
 import type { Redactor } from '../../ports/redaction/redactor.ts'
 import { filterEvent, type FilteredEvent, type FilterSettings } from './content-filter.ts'
 import { createDraft, foldEvent } from './event-rows.ts'
+import { continuedBy, withImportedTurns } from './imported.ts'
 import { projectRow, type ProjectIds } from './project-ids.ts'
 import { boundedRanges, highestReceived, isReceived, withReceived } from './received.ts'
 import { stateOf } from './session-state.ts'
@@ -48,7 +49,8 @@ export function createIngest(deps: IngestDeps): (batch: ActivityBatch) => Promis
 
   return (batch) =>
     sessions.exclusive(batch.session_id, async (held) => {
-      const session = await held.read()
+      const stored = await held.read()
+      const session = stored === null ? null : continuedBy(stored, batch)
       if (session !== null && session.row.identity !== batch.identity)
         throw new TurnbellError('identity_mismatch', {
           detail: `the session ${batch.session_id} belongs to ${session.row.identity}, not to ${batch.identity}`,
@@ -81,11 +83,14 @@ async function storeBatch(
   if (fresh.length === 0 && (stored === null || batch.dropped === 0))
     return { accepted: 0, duplicates, next_seq: highestReceived(known.received) + 1, changed: null }
 
-  const events = fresh.map((event) => notInFuture(event, timestamp(clock)))
+  const past = fresh.map((event) => notInFuture(event, timestamp(clock)))
+  const numbers = { is_new: stored === null, numbered_by_hub: batch.numbered_by_hub }
+  const { events, ...imported } = withImportedTurns(known, past, numbers)
   const { ranges, given_up } = boundedRanges(received)
   const session = stored ?? newSession(batch, events[0]?.at ?? timestamp(clock))
   const track = {
     ...known,
+    ...imported,
     received: ranges,
     request_id: newestRequest(events) ?? known.request_id,
     events: known.events + events.length,

@@ -29,6 +29,16 @@ export interface SessionTrack {
   subtasks: KnownSubtask[]
   /** Running calls whose content must not be stored. */
   denied_calls: string[]
+  /** Absent if nothing of the session was imported. */
+  imported?: ImportedPart
+}
+
+/** What was imported of a session. */
+export interface ImportedPart {
+  /** Number of the last imported turn. */
+  turns: number
+  /** The client has continued the session. */
+  is_continued: boolean
 }
 
 export interface Wave {

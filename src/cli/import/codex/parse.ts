@@ -34,7 +34,7 @@ interface Sourced extends HistoryLine {
 type ThreadParser = ReturnType<typeof threadParser>
 
 export function* codexEvents({ main, agents, until }: CodexHistory): Generator<HistoryEvent> {
-  const recorder = createRecorder()
+  const recorder = createRecorder(main.meta.forked_from)
   const streams = [
     sourced(main, mainTurns(recorder)),
     ...agents.map((file) => sourced(file, agentTurns(recorder, file.meta))),

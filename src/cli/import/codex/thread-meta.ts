@@ -11,7 +11,8 @@ export interface ThreadMeta {
   role: string | undefined
   /** When the thread was created, in milliseconds. */
   created_at: number
-  is_fork: boolean
+  /** The thread from which this one was forked. */
+  forked_from: string | undefined
 }
 
 /** Returns null if the line does not describe a thread. */
@@ -31,7 +32,7 @@ export function metaOf(value: Fields): ThreadMeta | null {
     ...{ id, cwd: textOf(meta['cwd']), parent: parent ?? null },
     role: textOf(spawn['agent_role']) ?? textOf(spawn['agent_nickname']) ?? textOf(source['subagent']),
     created_at: Date.parse(textOf(meta['timestamp']) ?? textOf(value['timestamp']) ?? ''),
-    is_fork: textOf(meta['forked_from_id']) !== undefined,
+    forked_from: textOf(meta['forked_from_id']),
   }
 }
 
@@ -40,10 +41,10 @@ export function metaOf(value: Fields): ThreadMeta | null {
  * Its own lines begin with the first turn that was started after the fork.
  */
 export function* ownLines(
-  { id, created_at, is_fork }: ThreadMeta,
+  { id, created_at, forked_from }: ThreadMeta,
   lines: Iterable<HistoryLine>,
 ): Generator<HistoryLine> {
-  let copied = is_fork
+  let copied = forked_from !== undefined
   for (const line of lines) {
     const payload = fieldsOf(line.value['payload'])
     if (line.value['type'] === 'session_meta' && textOf(payload['id']) !== id) continue

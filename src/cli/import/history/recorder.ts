@@ -38,8 +38,9 @@ interface Answer {
 
 export type Recorder = ReturnType<typeof createRecorder>
 
-export function createRecorder() {
-  const timeline = createTimeline()
+/** `continues`: the session from which this one was forked. */
+export function createRecorder(continues?: string) {
+  const timeline = createTimeline(continues)
   const { emit, ...rest } = timeline
   return { ...rest, ...requestsOf(timeline), ...actionsOf(timeline), ...detailsOf(emit) }
 }
@@ -54,7 +55,7 @@ interface Request {
 }
 
 /** Numbers the events, and begins and ends the session by the times of the lines. */
-function createTimeline() {
+function createTimeline(continues: string | undefined) {
   let events: HistoryEvent[] = []
   let seq = 0
   let phase: 'new' | 'open' | 'ended' = 'new'
@@ -110,7 +111,7 @@ function createTimeline() {
       if (isOver(at - current.now)) end()
       current.now = Math.max(current.now, at)
       if (phase === 'open' || (phase === 'new' && project === undefined)) return
-      const about = phase === 'new' ? { reason: 'import', project } : { reason: 'resume' }
+      const about = phase === 'new' ? { reason: 'import', project, continues } : { reason: 'resume' }
       phase = 'open'
       emit('session.started', given(about))
     },
