@@ -137,7 +137,7 @@ function usageSeen(
 
 function catchUp(parts: Parts, turn: Turn): void {
   const { thread_id, turns, waits } = parts
-  turns.begin(turn.id, secondsOf(turn.startedAt))
+  turns.begin(turn.id, timeOf(idTime(turn.id)) ?? secondsOf(turn.startedAt))
   if (!turns.isOpen(turn.id)) return
   for (const found of turn.items) {
     const item = Item.safeParse(found).data
@@ -150,6 +150,12 @@ function catchUp(parts: Parts, turn: Turn): void {
   }
   const at = secondsOf(turn.completedAt)
   if (turn.status !== 'inProgress') turns.end(turn, at, () => waits.endAll(thread_id, at))
+}
+
+/** Returns the time in the id of a turn; the turn's own time is in whole seconds. Source: RFC 9562, UUIDv7. */
+function idTime(turn_id: string): number | undefined {
+  const [, high, low] = /^([0-9a-f]{8})-([0-9a-f]{4})-7/.exec(turn_id) ?? []
+  return high === undefined ? undefined : Number.parseInt(`${high}${low}`, 16)
 }
 
 function secondsOf(seconds: number | null | undefined): string | undefined {
