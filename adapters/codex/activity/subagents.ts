@@ -30,8 +30,6 @@ const STATES: Readonly<Record<string, EndStatus>> = {
   errored: 'failed',
 }
 
-export type Subagents = ReturnType<typeof createSubagents>
-
 /** `main` is the thread of the main agent. */
 export function createSubagents(main: string, record: RecordFact) {
   /** Oldest first. */

@@ -12,8 +12,6 @@ interface Seen {
   tokens_before?: number | undefined
 }
 
-export type ThreadItems = ReturnType<typeof threadItems>
-
 export function threadItems(record: RecordFact, usage: Pick<ThreadUsage, 'context'>) {
   /** By the id of the item, oldest first. */
   const items = new Map<string, Seen>()

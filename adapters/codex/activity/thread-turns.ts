@@ -32,8 +32,6 @@ interface OpenTurn {
 /** Items that may precede the prompt. */
 const BEFORE_PROMPT: ReadonlySet<string> = new Set(['hookPrompt'])
 
-export type ThreadTurns = ReturnType<typeof threadTurns>
-
 export function threadTurns({ identity, record, recorded, onTurn }: ThreadTurnsDeps) {
   let newest = recorded
   let open: OpenTurn | null = null

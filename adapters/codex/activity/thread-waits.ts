@@ -26,8 +26,6 @@ interface Wait {
   place: Place
 }
 
-export type ThreadWaits = ReturnType<typeof threadWaits>
-
 export function threadWaits(record: RecordFact) {
   /** By the id of the request, oldest first. */
   const waits = new Map<number | string, Wait>()
