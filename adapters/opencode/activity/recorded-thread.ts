@@ -163,4 +163,3 @@ export function remembered<Value>(max: number = LIMITS.activity_tracked_max) {
     values: (): Value[] => [...entries.values()],
   }
 }
-export type Remembered<Value> = ReturnType<typeof remembered<Value>>
