@@ -44,7 +44,7 @@ function sessionsIn(files: readonly FoundFile[], since: number): FoundHistory {
   for (const main of files) {
     if (AGENT_FILE.test(path.basename(main.file)) || path.dirname(main.file).includes('subagents')) continue
     const session_id = path.basename(main.file, '.jsonl')
-    const own = agents.get(main.file) ?? agents.get(session_id) ?? []
+    const own = [...(agents.get(main.file) ?? []), ...(agents.get(session_id) ?? [])]
     const changed_at = Math.max(main.changed_at, ...own.map((agent) => agent.changed_at))
     if (changed_at < since) continue
     sessions.push({

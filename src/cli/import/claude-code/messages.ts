@@ -57,7 +57,7 @@ const INJECTED = [
   '<user-prompt-submit-hook>',
 ]
 
-/** Returns who prompted and with what; null if nobody did. */
+/** Returns the prompt and its origin; null for a message that starts no turn. */
 export function promptOf(value: Fields, text: string): { text: string; type: string } | null {
   const visible = text.replace(/<system-reminder>[\s\S]*?<\/system-reminder>\s*/g, '').trim()
   if (visible === '') return hasImage(value) ? { text: '[image]', type: 'person' } : null

@@ -1,5 +1,4 @@
 import { afterEach, beforeEach, expect, test } from 'vitest'
-import type { ActivityEvent } from '../../../../src/contracts/activity/event.ts'
 import { createActivity } from '../../../../src/modules/activity/service.ts'
 import type { Activity } from '../../../../src/modules/activity/types.ts'
 import { silentLog } from '../../../../src/ports/log.ts'
@@ -31,7 +30,7 @@ const IMPORTED: Step[] = [...turn(0, 'first'), { at: 3, kind: 'session.ended', d
 
 function ingest(steps: readonly Step[], source: 'import' | 'mod', identity: string, after = 0) {
   const events = eventsOf({ steps, source: 'mod' }).flatMap(({ event }) =>
-    event === null ? [] : [{ ...event, source, identity, seq: event.seq + after } as ActivityEvent],
+    event === null ? [] : [{ ...event, source, identity, seq: event.seq + after }],
   )
   const batch = { session_id: ID, identity, client: 'claude-code', events }
   return activity.ingest({ ...batch, numbered_by_hub: false, spooled: false, dropped: 0 })
