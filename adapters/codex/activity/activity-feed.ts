@@ -50,7 +50,8 @@ interface Followed {
   instance_id: InstanceId | null
   server_kind: ServerKind
   activity: ThreadActivity
-  bound_ms: number
+  /** When the session's thread was bound, perhaps by another shim. */
+  since_ms: number
   gate: MessageGate
 }
 
@@ -62,7 +63,7 @@ export function createActivityFeed(deps: ActivityFeedDeps): ActivityFeed {
 
   function follow(thread: Thread, { server_kind, instance_id }: BoundTo): void {
     const before = followed !== null && isFollowed(followed) ? followed : null
-    const { turn } = session.begin(thread, instance_id)
+    const { turn, since_ms } = session.begin(thread, instance_id)
     if (before !== null && isFollowed(before) && before.instance_id === instance_id) {
       before.server_kind = server_kind
       return
@@ -80,7 +81,7 @@ export function createActivityFeed(deps: ActivityFeedDeps): ActivityFeed {
       server_kind,
       activity,
       gate,
-      bound_ms: clock.now(),
+      since_ms,
     }
     followed = of
   }
@@ -135,7 +136,7 @@ const TURNS_READ_MAX = 10
 /** Returns the turns of which something may not be recorded, oldest first; none if they cannot be read. */
 async function readTurns(
   server: Pick<AppServer, 'call'>,
-  { thread_id, activity, bound_ms }: Followed,
+  { thread_id, activity, since_ms }: Followed,
   own_log: Log,
 ): Promise<Turn[]> {
   const params = { threadId: thread_id, limit: TURNS_READ_MAX, sortDirection: 'desc', itemsView: 'full' }
@@ -144,7 +145,7 @@ async function readTurns(
     const turns = data.toReversed()
     if (activity.recorded() !== null) return turns
     // What ended before the thread was bound is not recorded. The times are in whole seconds.
-    return turns.filter(({ completedAt }) => completedAt == null || completedAt * 1000 + 999 >= bound_ms)
+    return turns.filter(({ completedAt }) => completedAt == null || completedAt * 1000 + 999 >= since_ms)
   } catch (error) {
     own_log.debug({ err: error, thread_id }, 'turns of the thread could not be read')
     return []

@@ -60,6 +60,7 @@ export function openActivity(here: ShimEnvironment): Activity {
 const RecordedSession = z.object({
   session_id: z.string().min(1),
   instance_id: z.string().nullable(),
+  since_ms: z.number(),
   turn: z.object({ turn_id: z.string(), ended: z.boolean() }).nullable(),
 })
 

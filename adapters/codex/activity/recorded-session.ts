@@ -4,12 +4,15 @@ import type { RecordedTurn } from './thread-turns.ts'
 import type { Thread } from '../protocol.ts'
 import type { ActivityLog } from '../../activity/activity-log.ts'
 import type { InstanceId, SessionId } from '../../../src/contracts/ids.ts'
+import type { Clock } from '../../../src/ports/clock.ts'
 import type { Log } from '../../../src/ports/log.ts'
 
 export interface RecordedSession {
   session_id: SessionId
   /** Process of its app-server; null if unknown. */
   instance_id: InstanceId | null
+  /** When its thread was bound. */
+  since_ms: number
   turn: RecordedTurn | null
 }
 
@@ -22,13 +25,14 @@ export interface RecordedSessionStore {
 export interface RecordedSessionDeps {
   log: Pick<ActivityLog, 'record' | 'isKnown'>
   store: RecordedSessionStore
+  clock: Pick<Clock, 'now'>
   own_log: Log
 }
 
 /** Reasons for the end of a session. */
 export type EndReason = 'closed' | 'other_thread' | 'exit'
 
-export function recordedSession({ log, store, own_log }: RecordedSessionDeps) {
+export function recordedSession({ log, store, clock, own_log }: RecordedSessionDeps) {
   let session = store.read()
 
   function write(): void {
@@ -61,7 +65,7 @@ export function recordedSession({ log, store, own_log }: RecordedSessionDeps) {
       const about = { project: cwd || undefined, model: model ? word(model) : undefined, reason }
       const data = given({ ...about, ...processOf(instance_id) })
       log.record({ kind: 'session.started', data }, { session_id: thread.id, source: 'app_server' })
-      session = { session_id: thread.id, instance_id, turn: null }
+      session = { session_id: thread.id, instance_id, since_ms: clock.now(), turn: null }
       write()
       return session
     },

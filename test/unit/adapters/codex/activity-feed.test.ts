@@ -96,7 +96,12 @@ describe('the session of a Codex thread', () => {
   })
 
   test('the thread of another shim continues its session and its turn', () => {
-    stored = { session_id: THREAD, instance_id: OWN.instance_id, turn: { turn_id: turnId(1), ended: false } }
+    stored = {
+      session_id: THREAD,
+      instance_id: OWN.instance_id,
+      since_ms: second(0),
+      turn: { turn_id: turnId(1), ended: false },
+    }
     known = [THREAD]
     feed = open()
     feed.bound(thread(), OWN)
@@ -201,6 +206,16 @@ describe('the messages of a Codex thread', () => {
     feed.subscribing(server([old]), Promise.resolve(true))
     await settled()
     expect(kinds()).toEqual(['session.started'])
+  })
+
+  test('a turn that ended while no shim ran is recorded by the next one', async () => {
+    stored = { session_id: THREAD, instance_id: OWN.instance_id, since_ms: second(0) - 60_000, turn: null }
+    feed = open()
+    feed.bound(thread({ preview: 'x' }), OWN)
+    const ended = turn(1, { status: 'completed', completedAt: second(0) / 1000 - 10 })
+    feed.subscribing(server([ended]), Promise.resolve(true))
+    await settled()
+    expect(kinds()).toEqual(['request.started', 'request.ended'])
   })
 
   test.each([
