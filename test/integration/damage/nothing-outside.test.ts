@@ -46,7 +46,9 @@ const NAMES_NO_PLACE = new Set(
    relation_types relations remove reply_to report_id require_live required resolution result reversible run_id runs same_as
    affected_symbols severity signal_id signal_ids since sort source staged stands status steal_own step steps success
    summarize summary supersedes surface tags target task text timeout_ms title to_session topic ttl_s type types until wait
-   wish_id with`.split(/\s+/),
+   wish_id with
+   action_id agent_type bytes client cursor description duration_ms error exit_code input output project_id prompt_type
+   request_id session_id sha256 subtask_id task_id tool_name tool_type wave_number`.split(/\s+/),
 )
 
 /** Facades whose calls are independent of a project, whatever their scope. */
@@ -58,6 +60,7 @@ const ABOUT_NO_PROJECT = new Set([
   'personas',
   'projects',
   'plugins',
+  'activity',
 ])
 
 interface Tried {

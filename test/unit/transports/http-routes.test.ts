@@ -1,6 +1,7 @@
 /** Tests every HTTP route with valid and invalid input. */
 import { connect } from 'node:net'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import type { Facade } from '../../../src/kernel/define.ts'
 import { FACADES } from '../../../src/facades/all.ts'
 import { LIMITS } from '../../../src/contracts/limits/limits.ts'
 import { Problem } from '../../../src/contracts/errors/errors.ts'
@@ -51,6 +52,8 @@ describe('health and readiness', () => {
   })
 })
 
+const isOpenToOperator = ({ facet, for_watchers }: Facade) => facet === 'core' || for_watchers === true
+
 describe('endpoints derived from the facades', () => {
   test('/metrics is Prometheus text', async () => {
     const answer = await hub.request('GET', '/metrics')
@@ -61,9 +64,7 @@ describe('endpoints derived from the facades', () => {
   test('/facades lists each facade with its actions', async () => {
     const { body } = await hub.request('GET', '/facades')
     const facades = body['facades'] as unknown as { name: string; actions: { name: string }[] }[]
-    expect(facades.map(({ name }) => name)).toEqual(
-      FACADES.filter(({ facet }) => facet === 'core').map(({ name }) => name),
-    )
+    expect(facades.map(({ name }) => name)).toEqual(FACADES.filter(isOpenToOperator).map(({ name }) => name))
     expect(facades[0]?.actions.map(({ name }) => name)).toContain('pending')
   })
 
@@ -83,7 +84,7 @@ describe('endpoints derived from the facades', () => {
   test('/call accepts every tool that /tools lists', async () => {
     const { body } = await hub.request('GET', '/tools')
     const tools = body['tools'] as unknown as { name: string }[]
-    const open = hub.kernel.registry.actions.filter(({ facade }) => facade.facet === 'core')
+    const open = hub.kernel.registry.actions.filter(({ facade }) => isOpenToOperator(facade))
     expect(tools.map(({ name }) => name)).toEqual(open.map(({ facade, name }) => `${facade.name}_${name}`))
     for (const { name } of tools) {
       const answer = await hub.request('POST', '/call', {
