@@ -4,6 +4,7 @@ import type { Timestamp } from '../../contracts/ids.ts'
 import type { ActionRow, ActivityRows, SubtaskRow, TaskRow } from '../../ports/activity-store.ts'
 import { defined } from '../lib/defined.ts'
 import type { FilteredEvent } from './content-filter.ts'
+import { isWhole } from './received.ts'
 import { applyEvent, processEnded } from './session-state.ts'
 import { withoutSubtask, withSubtask, type KnownSubtask, type Session } from './session-track.ts'
 import { later, type StateTrack } from './state-track.ts'
@@ -313,9 +314,12 @@ function closeLost(
   const evicts = event.kind === 'action.started' || event.kind === 'subtask.started'
   if (after === null || after === before || evicts) return
   const { at } = event
+  // The end may be among missing events, which may still come through the spool. At the end of the session it is late.
+  const isLost = (seq: number) =>
+    event.kind === 'session.ended' || isWhole(draft.session.track.received, seq, event.seq)
   const ended_turn = event.kind === 'request.ended' ? event.turn_seq : undefined
   const lost = before.request
-  if (lost !== null && lost.turn !== after.request?.turn && lost.turn !== ended_turn)
+  if (lost !== null && lost.turn !== after.request?.turn && lost.turn !== ended_turn && isLost(lost.seq))
     addRequest(draft, lost.turn, at, { ended_at: at, status: 'interrupted' })
   const own = new Set(ownIds(event))
   const running = new Set(after.tools.map(({ id }) => id))
@@ -324,7 +328,7 @@ function closeLost(
     (event.kind === 'request.ended' && event.data?.status === 'completed') ||
     (event.kind === 'subtask.ended' && (event.data?.status ?? 'completed') === 'completed')
   for (const tool of before.tools) {
-    if (running.has(tool.id) || own.has(tool.id)) continue
+    if (running.has(tool.id) || own.has(tool.id) || !isLost(tool.seq)) continue
     const closed = {
       agent_id: tool.agent_id,
       turn_seq: tool.turn,
@@ -335,8 +339,8 @@ function closeLost(
     addAction(draft, closed, before, { ended_at: at, status: completed ? 'completed' : 'failed' })
   }
   const remaining = new Set(after.subtasks.map(({ id }) => id))
-  for (const { id } of before.subtasks)
-    if (!remaining.has(id) && !own.has(id)) endSubtask(draft, id, 'interrupted', at, event.seq)
+  for (const { id, seq } of before.subtasks)
+    if (!remaining.has(id) && !own.has(id) && isLost(seq)) endSubtask(draft, id, 'interrupted', at, event.seq)
 }
 
 /** The call or the subagent whose end the event is. */

@@ -36,6 +36,11 @@ export function boundedRanges(ranges: readonly Range[]): { ranges: Range[]; give
   return { ranges: kept, given_up }
 }
 
+/** Whether all numbers between two received ones are received, too. */
+export function isWhole(ranges: readonly Range[], from: number, to: number): boolean {
+  return indexOf(ranges, from) === indexOf(ranges, to)
+}
+
 /** Returns the gaps below the highest number. */
 export function missingRanges(ranges: readonly Range[]): Range[] {
   const missing: Range[] = []

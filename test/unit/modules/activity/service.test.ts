@@ -313,6 +313,18 @@ describe('stored rows', () => {
     expect((await actions()).map(({ status }) => status)).toEqual(['failed'])
   })
 
+  test('an end among missing events is not guessed, but stored when it arrives', async () => {
+    const events = eventsIn([started(), prompt(1), tool(2, 't1'), done(3, 't1'), stop(4), prompt(9)])
+    await ingest([...events.slice(0, 3), ...events.slice(5)])
+    const statuses = async () => {
+      const { items } = await activity.requests({ ...PAGE })
+      return [items.map(({ status }) => status), (await actions()).map(({ status }) => status)]
+    }
+    expect(await statuses()).toEqual([['running', 'running'], ['running']])
+    await ingest(events.slice(3, 5), { spooled: true })
+    expect(await statuses()).toEqual([['running', 'completed'], ['completed']])
+  })
+
   test('a prompt that is typed during a turn does not replace the prompt of the turn', async () => {
     await take([started(), prompt(1), { ...prompt(2, { prompt: 'Faster.' }), turn: 1 }, stop(3)])
     expect((await activity.requests({ ...PAGE })).items).toMatchObject([{ prompt: 'Go.', turn_seq: 1 }])
