@@ -23,7 +23,7 @@ export function arbitraryOf(schema: Schema, root: Schema = schema, depth = 0): f
     case 'string':
       return stringOf(schema)
     case 'integer':
-      return fc.integer({ min: bound(schema, 'minimum', -100), max: bound(schema, 'maximum', 1_000_000) })
+      return integerOf(schema)
     case 'number':
       return fc.double({
         min: bound(schema, 'minimum', -1e6),
@@ -60,6 +60,11 @@ function keysOf(
 
 /** Years of four digits, as ISO 8601 requires, and no invalid dates, which fast-check generates by default. */
 const TIMES = { min: new Date('2000-01-01'), max: new Date('2100-01-01'), noInvalidDate: true }
+
+function integerOf(schema: Schema) {
+  const min = bound(schema, 'minimum', -100)
+  return fc.integer({ min, max: bound(schema, 'maximum', Math.max(1_000_000, 2 * min)) })
+}
 
 function stringOf(schema: Schema): fc.Arbitrary<string> {
   const { pattern, format } = schema
