@@ -2,7 +2,7 @@
 import * as z from 'zod'
 import { ClientName } from './client-name.ts'
 import { CapturedText, CapturedValue, EndStatus } from './event.ts'
-import { SessionState, SessionStateName } from './session-state.ts'
+import { SessionState, type SessionStateName } from './session-state.ts'
 import { Identity, SessionId, Timestamp } from '../ids.ts'
 import { LIMITS } from '../limits/limits.ts'
 
@@ -326,7 +326,15 @@ export const ActiveAgents = z.object({
       ),
     }),
   ),
-  totals: z.record(SessionStateName, Count),
+  totals: z.object({
+    working: Count,
+    waiting: Count,
+    idle: Count,
+    compacting: Count,
+    failed: Count,
+    ended: Count,
+    unknown: Count,
+  } satisfies Record<SessionStateName, z.ZodType>),
 })
 export type ActiveAgents = z.infer<typeof ActiveAgents>
 

@@ -43,13 +43,18 @@ export function exampleRepository(): string {
   return root
 }
 
-export async function exampleHub(facets: readonly string[]): Promise<LiveHub> {
+export async function exampleHub(facets: readonly string[], activity = false): Promise<LiveHub> {
   const hub = await liveHub({
     ...{ grants: { facets, pro: true, intents: {} }, routines: SETTINGS },
     outside: playedOutside({ program: () => ({ stdout: 'all well' }) }),
+    activity,
   })
   for (const identity of [ADA, 'bob', 'alice']) {
     await hub.hub.personas.add({ identity, surface: 'mcp', project: exampleRepository() })
+  }
+  for (const session_id of activity ? ['ada-1', 'nightly-7'] : []) {
+    const input = { session_id, project: '/home/ada/parser', tool_name: 'pytest' }
+    await hub.hub.modules.activity.logAction(input)
   }
   return hub
 }

@@ -19,6 +19,7 @@ import type { SignalStore } from '../../../src/ports/signal-store.ts'
 import { createMemoryEventLog } from '../../../src/storage/memory/event-log.ts'
 import { createMemoryRecordStore } from '../../../src/storage/memory/record-store.ts'
 import { createMemorySignalStore } from '../../../src/storage/memory/signal-store.ts'
+import { memoryActivity } from './memory-activity.ts'
 import { memoryProjects } from './memory-projects.ts'
 import { AS_WRITTEN } from '../fakes/fake-path-inspector.ts'
 import { createIds, systemRandom } from '../../../src/system/random.ts'
@@ -88,6 +89,8 @@ export async function liveHub(
     settings?: Partial<ListenSettings>
     clock?: FakeClock
     spool?: Spool
+    /** Stores activity, in memory. */
+    activity?: boolean
   } = {},
 ): Promise<LiveHub> {
   const clock = options.clock ?? fakeClock()
@@ -112,6 +115,7 @@ export async function liveHub(
     ...(options.grants === undefined ? {} : { grants: options.grants }),
     ...(options.routines === undefined ? {} : { settings: options.routines }),
     ...(options.spool === undefined ? {} : { spool: options.spool }),
+    ...(options.activity === true ? { activity: await memoryActivity(clock) } : {}),
     outside: options.outside ?? playedOutside(),
     ids: createIds(clock, systemRandom),
     secrets: { operator_token: OPERATOR_TOKEN, signing_key: TEST_SIGNING_KEY },
