@@ -8,6 +8,11 @@ import { LIMITS } from '../../src/contracts/limits/limits.ts'
 import type { Log } from '../../src/ports/log.ts'
 import type { Ids } from '../../src/ports/random.ts'
 import { redactEvent } from '../../src/ports/redaction/redact-event.ts'
+import { createUpstream } from '../../src/bridge/hub/upstream.ts'
+import { requireHub } from '../../src/system/config/hub-discovery.ts'
+import { readOperatorToken } from '../../src/system/config/secrets.ts'
+import { createIds, systemRandom } from '../../src/system/random.ts'
+import { VERSION } from '../../src/system/version.ts'
 import { systemClock } from '../../src/system/clock.ts'
 import type { Home } from '../../src/system/config/home.ts'
 import { sessionNumberFiles } from '../../src/system/files/session-numbers.ts'
@@ -25,6 +30,31 @@ export interface ActivityLogPlace {
   send: (report: ActivityReport) => Promise<ActivityReceipt>
   ids: Ids
   log: Log
+}
+
+/**
+ * The same for a shim without a bridge: it connects to the hub by itself, with the token of the persona's agent. Returns null if
+ * nothing may be recorded.
+ */
+export function openConnectedActivityLog(
+  place: Omit<ActivityLogPlace, 'send' | 'ids'> & { config: Config },
+): ActivityLog | null {
+  const { home, config, identity } = place
+  const upstream = createUpstream({
+    identity,
+    // Each report names its session.
+    session_id: () => identity,
+    locate: () => requireHub(home, config),
+    operatorToken: () => readOperatorToken(home),
+    query: '',
+    version: VERSION,
+    clock: systemClock,
+  })
+  return openActivityLog({
+    ...place,
+    ids: createIds(systemClock, systemRandom),
+    send: (report) => upstream.reportActivity(report, LIMITS.activity_answer_ms),
+  })
 }
 
 /** Returns null if nothing may be recorded. */

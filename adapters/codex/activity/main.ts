@@ -3,20 +3,14 @@ import path from 'node:path'
 import * as z from 'zod'
 import { createActivityFeed, type ActivityFeed } from './activity-feed.ts'
 import type { RecordedSessionStore } from './recorded-session.ts'
-import { openActivityLog } from '../../activity/main.ts'
+import { openConnectedActivityLog } from '../../activity/main.ts'
 import type { ServerKind } from '../thread-search.ts'
-import { createUpstream } from '../../../src/bridge/hub/upstream.ts'
-import { LIMITS } from '../../../src/contracts/limits/limits.ts'
 import { parseJsonAs } from '../../../src/contracts/validation/json.ts'
 import type { ShimEnvironment } from '../../../src/system/clients/shim-environment.ts'
 import { systemClock } from '../../../src/system/clock.ts'
-import { requireHub } from '../../../src/system/config/hub-discovery.ts'
-import { readOperatorToken } from '../../../src/system/config/secrets.ts'
 import { writeFileAtomic } from '../../../src/system/files/atomic-write.ts'
 import { readText } from '../../../src/system/files/watch-file.ts'
 import { processInstance } from '../../../src/system/process/process-info.ts'
-import { createIds, systemRandom } from '../../../src/system/random.ts'
-import { VERSION } from '../../../src/system/version.ts'
 
 export interface Activity {
   /** Null if nothing may be recorded. */
@@ -27,21 +21,8 @@ export interface Activity {
 
 export function openActivity(here: ShimEnvironment): Activity {
   const { home, config, identity, paths, log } = here
-  const upstream = createUpstream({
-    identity,
-    // Each report names its session.
-    session_id: () => identity,
-    locate: () => requireHub(home, config),
-    operatorToken: () => readOperatorToken(home),
-    query: '',
-    version: VERSION,
-    clock: systemClock,
-  })
-  const activity = openActivityLog({
-    ...{ home, config, identity, log, client: 'codex', run_dir: paths.run_dir },
-    ids: createIds(systemClock, systemRandom),
-    send: (report) => upstream.reportActivity(report, LIMITS.activity_answer_ms),
-  })
+  const run = { run_dir: paths.run_dir, client: 'codex' }
+  const activity = openConnectedActivityLog({ home, config, identity, log, ...run })
   if (activity === null) return { feed: null, close: () => {} }
   const feed = createActivityFeed({
     ...{ identity, log: activity, clock: systemClock, own_log: log },

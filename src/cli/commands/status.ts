@@ -149,7 +149,7 @@ function hubLine(invocation: Invocation): string {
   return url === null ? 'hub not running; start it: turnbell up' : `hub ${url}, of another home`
 }
 
-/** Returns the size of the stored activity, or why there is none; no line before anything is stored. */
+/** Returns a line with the size of the stored activity, or with the reason why nothing is captured. */
 function activityLines(invocation: Invocation): string[] {
   const { hub_activity } = invocation.home
   const { capture, retention_days } = invocation.config().activity

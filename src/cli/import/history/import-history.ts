@@ -131,8 +131,8 @@ async function knownSession(hub: HubClient, session_id: string): Promise<Known |
 }
 
 /**
- * Skips the events that are stored. Returns the next one, null if there is none, and `live` if the stored ones are not from
- * this file: then the newest of them has another time.
+ * Skips the events that the hub has stored. Returns the next event, or null if there is none. Returns `live` if the stored
+ * events come from the running client and not from this file, which the time of the newest one shows.
  */
 function afterStored(events: Iterator<HistoryEvent>, known: Known | null): HistoryEvent | 'live' | null {
   let latest = ''
